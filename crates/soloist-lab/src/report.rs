@@ -15,6 +15,7 @@ pub use plot::{svg, DrawError};
 
 use self::matrix::matrix;
 use crate::judgement::{answers, Answer, Estimate, Judged, ScenarioOutcome, Totals, Verdict};
+use crate::spec::Plot;
 
 const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:64em;margin:2em auto;padding:0 1em;\
 color:#222}table{border-collapse:collapse;margin:1em 0}th,td{padding:.25em .8em;text-align:right;\
@@ -90,7 +91,12 @@ fn section(outcome: &ScenarioOutcome) -> Result<Markup, DrawError> {
     let about = &outcome.scenario.experiment;
     let runs = outcome.cases.first().map_or(0, |c| c.runs.len());
     let plot = outcome.scenario.plot.as_ref();
-    let plot = plot.map(|plot| svg(outcome, plot)).transpose()?;
+    let is_measured = |plot: &&Plot| {
+        let mut cases = outcome.cases.iter();
+        cases.any(|case| case.spread(&plot.task, &plot.metric).is_some())
+    };
+    let drawn = plot.filter(is_measured);
+    let drawn = drawn.map(|plot| svg(outcome, plot)).transpose()?;
     let answers = answers(&outcome.cases);
     Ok(html! {
         "\n" h2 id=(about.id) { (about.title) }
@@ -99,7 +105,15 @@ fn section(outcome: &ScenarioOutcome) -> Result<Markup, DrawError> {
             " Machine " code { (about.machine) } ", " (runs) " run" @if runs != 1 { "s" }
             " a case, seed " (outcome.seed) ". " code { (outcome.command()) }
         }
-        @if let Some(plot) = plot { "\n" figure { (PreEscaped(plot)) } }
+        @match (drawn, plot) {
+            (Some(drawn), _) => { "\n" figure { (PreEscaped(drawn)) } }
+            (None, Some(plot)) => {
+                "\n" p class="note" {
+                    "No plot: no values of " code { (plot.metric) } " of task " code { (plot.task) } "."
+                }
+            }
+            (None, None) => {}
+        }
         @if !answers.is_empty() {
             (answer_table(&answers))
             "\n" figure { (matrix(&answers, |a| format!("{}, {}", a.task, a.case))) }

@@ -137,6 +137,11 @@ fn policies_isolate_as_they_claim_and_the_page_says_so() {
     for verdict in &small.verdicts {
         assert_eq!(verdict.holds, Some(true), "{verdict:?}");
     }
+    // A plot that one outcome has no values for does not take the page of all.
+    let mut bare = small.clone();
+    bare.scenario.plot.as_mut().unwrap().metric = "reads".into();
+    let page = html(&[bare], &[]).unwrap();
+    assert!(page.contains("No plot: no values of <code>reads</code>"));
     let page = html(&[small], &[]).unwrap();
     for words in [
         "<svg",
