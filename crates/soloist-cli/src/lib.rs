@@ -23,6 +23,7 @@ pub mod complete;
 pub mod completions;
 mod ctx;
 pub mod lab;
+pub mod machine;
 pub mod man;
 pub mod number;
 mod pages;

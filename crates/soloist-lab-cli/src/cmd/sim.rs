@@ -50,6 +50,11 @@ pub fn recorded(dir: &Path, program: usize, lines: Lines) -> Result<Part> {
     Ok(part)
 }
 
+/// The machine of `--machine`, or of a recording without it, can't be.
+pub fn no_machine(error: soloist_memory::Error) -> Misuse {
+    Misuse(format!("--machine: {error}"))
+}
+
 /// Layout of a trace's lines.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TraceFormat {
@@ -114,7 +119,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
 
 impl Trace {
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let machine = Machine::find(&self.machine)?;
+        let machine = Machine::find(&self.machine).map_err(no_machine)?;
         let start = Instant::now();
         let Played {
             report,

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use soloist_core::format_size;
-use soloist_machine::known;
 use soloist_vm::{
     kernel, parse_size, source_root, GuestNodes, GuestOutcome, Kernel, Output, Spec, Verdict,
 };
 
 use soloist_cli::complete;
+use soloist_cli::machine::named;
 use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{Ctx, Misuse};
@@ -319,7 +319,7 @@ fn machine(run: &Guest, kernel: &Kernel) -> Result<(GuestNodes, Option<String>)>
         ));
     }
     let arch = kernel.arch();
-    let machine = known::find(run.machine.as_deref().unwrap_or(arch.machine()))?;
+    let machine = named(run.machine.as_deref().unwrap_or(arch.machine()))?;
     let nodes = GuestNodes::of(&machine)?.on(arch, &machine);
     Ok((nodes, Some(machine.map_text())))
 }

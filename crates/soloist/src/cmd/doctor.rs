@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use soloist_host::machine::Host;
 use soloist_host::observe::{examine_for, verdict, Status};
-use soloist_machine::known;
 
 use soloist_cli::complete;
+use soloist_cli::machine::named;
 use soloist_cli::{status, Ctx};
 
 /// Check what this machine supports, and say what to do about what is missing.
@@ -26,7 +26,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
-    let offered = args.machine.as_deref().map(known::find).transpose()?;
+    let offered = args.machine.as_deref().map(named).transpose()?;
     let checks = examine_for(&host, offered.as_ref());
     if ctx.json {
         ctx.print_json(&checks)?;

@@ -14,11 +14,11 @@ use soloist_host::control::{
     format_rate, parse_rate, Bandwidth, Control, Guard, GuardCpu, GuardView,
 };
 use soloist_host::machine::Host;
-use soloist_machine::known;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::one_bank::{one_bank, OneBank, ENOUGH_ROWS};
 
 use soloist_cli::complete;
+use soloist_cli::machine::named;
 use soloist_cli::number::whole;
 use soloist_cli::table;
 use soloist_cli::{out, status, Ctx, Misuse};
@@ -390,7 +390,7 @@ impl Rmin {
 
     fn measured(&self, ctx: &Ctx) -> Result<ExitCode> {
         let map = match &self.machine {
-            Some(name) => map_for(&soloist_machine::known::find(name)?, None)?,
+            Some(name) => map_for(&named(name)?, None)?,
             None => Control::open(&Host::live())?.map()?,
         };
         let memory = Hardware::new(&HardwareOptions {
@@ -418,7 +418,7 @@ impl Rmin {
         };
         let needed =
             || format!("the machine file of {name} is needed for its DRAM timing (--machine FILE)");
-        let machine = known::find(&name).with_context(needed)?;
+        let machine = named(&name).with_context(needed)?;
         let device = machine.device().with_context(needed)?;
         let told = Guaranteed {
             machine: machine.about.name.clone(),

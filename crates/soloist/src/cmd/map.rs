@@ -22,6 +22,7 @@ use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
 
 use super::up;
 use soloist_cli::complete;
+use soloist_cli::machine::{self, named};
 use soloist_cli::number::whole;
 use soloist_cli::out::{self, put};
 use soloist_cli::table;
@@ -108,7 +109,7 @@ impl Pick {
 
     /// The machine, and its map for pages of this size [default: this host's].
     fn load(&self, pages: Option<PageSize>) -> Result<(Machine, AddrMap)> {
-        let machine = known::find(&self.name()?)?;
+        let machine = named(&self.name()?)?;
         let map = map_for(&machine, pages)?;
         Ok((machine, map))
     }
@@ -186,7 +187,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         Args::Decode(args) => decode(&args, ctx),
         Args::Encode(args) => encode(&args, ctx),
         Args::Detect(args) => detect::run(&args, ctx),
-        Args::Check(args) => match known::find_classes(&args.machine)? {
+        Args::Check(args) => match machine::classes(&args.machine)? {
             Some(map) => classes::check(&map, &args, ctx),
             None => tools::check(&args, ctx),
         },
@@ -259,7 +260,7 @@ impl Place {
 }
 
 fn decode(args: &Decode, ctx: &Ctx) -> Result<ExitCode> {
-    if let Some(map) = known::find_classes(&args.pick.name()?)? {
+    if let Some(map) = machine::classes(&args.pick.name()?)? {
         return classes::decode(&map, &args.addresses, ctx);
     }
     let (_, map) = args.pick.load(None)?;
@@ -408,7 +409,7 @@ struct Shown<'a> {
 }
 
 fn show(args: &Show, ctx: &Ctx) -> Result<ExitCode> {
-    if let Some(map) = known::find_classes(&args.pick.name()?)? {
+    if let Some(map) = machine::classes(&args.pick.name()?)? {
         return match args.text || args.svg.is_some() {
             true => classes::refuse_drawing(),
             false => classes::show(&map, ctx),

@@ -8,10 +8,11 @@ use serde_json::json;
 use soloist_core::AddrMap;
 use soloist_host::control::{load, unload, ModuleChoice};
 use soloist_host::machine::{spinners, Host};
-use soloist_machine::{known, Machine};
+use soloist_machine::Machine;
 use soloist_map::advice::facts::Facts;
 
 use soloist_cli::complete;
+use soloist_cli::machine::named;
 use soloist_cli::weigh::weigh;
 use soloist_cli::{outln, Ctx};
 
@@ -136,7 +137,7 @@ pub(super) fn loaded_machine(loaded: &AddrMap) -> Option<(String, Machine)> {
 
 fn machine_of(name: Option<&str>) -> Result<Option<Machine>> {
     let machine = match name {
-        Some(name) => known::find(name)?,
+        Some(name) => named(name)?,
         None if Path::new(DEFAULT_MACHINE).is_file() => {
             Machine::read(Path::new(DEFAULT_MACHINE)).context("the default machine")?
         }

@@ -15,6 +15,7 @@ use soloist_host::HostError;
 use soloist_machine::known;
 
 use soloist_cli::complete;
+use soloist_cli::machine::named;
 use soloist_cli::number::pid;
 use soloist_cli::table;
 use soloist_cli::{out, status, Ctx, Misuse};
@@ -107,7 +108,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let pid = args.pid.unwrap_or(std::process::id() as i32);
     let control = Control::open(&host);
     let map = match (&args.machine, &control) {
-        (Some(name), _) => known::find(name)?.addr_map().for_pages(host.page_size())?,
+        (Some(name), _) => named(name)?.addr_map().for_pages(host.page_size())?,
         (None, Ok(control)) => control.map()?,
         (None, Err(_)) => return Err(Misuse("no map: the module is not loaded; name a machine (--machine), or run `soloist up` first".to_owned()).into()),
     };

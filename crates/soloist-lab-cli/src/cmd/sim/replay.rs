@@ -12,7 +12,7 @@ use soloist_play::profile::{profile, Profile};
 use soloist_play::replay::{self, means, Means, Part, Placement, Replayed, WORN};
 use soloist_record::{Lines, Meta};
 
-use super::recorded;
+use super::{no_machine, recorded};
 use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::{progress, table};
@@ -121,7 +121,7 @@ impl Replay {
             .machine
             .clone()
             .unwrap_or_else(|| metas[0].machine.clone());
-        let platform = Platform::find(&machine)?;
+        let platform = Platform::find(&machine).map_err(no_machine)?;
         let mut stage = replay::Replay {
             parts: self.parts(&metas, &platform)?,
             platform,
@@ -396,7 +396,8 @@ impl ProfileArgs {
         let mut profiles = Vec::new();
         for dir in &self.dirs {
             let meta = Meta::read(dir)?;
-            let platform = Platform::find(self.machine.as_deref().unwrap_or(&meta.machine))?;
+            let name = self.machine.as_deref().unwrap_or(&meta.machine);
+            let platform = Platform::find(name).map_err(no_machine)?;
             for program in 0..meta.programs.len() {
                 let part = recorded(dir, program, Lines::ALL)?;
                 profiles.push(profile(&part, &platform));

@@ -25,6 +25,7 @@ use soloist_silicon::stage::{Both, Player, Silicon};
 
 use super::recorded;
 use super::replay::Replay;
+use soloist_cli::machine::named;
 use soloist_cli::{progress, status, table};
 use soloist_cli::{Ctx, Misuse};
 
@@ -138,7 +139,7 @@ impl Replay {
     fn is_modelled(&self, machine: &str) -> Result<bool> {
         Ok(match self.silicon.simulate.as_deref() {
             Some(simulated) => simulated == machine,
-            None => fit(&Host::live(), &known::find(machine)?).fits,
+            None => fit(&Host::live(), &named(machine)?).fits,
         })
     }
 

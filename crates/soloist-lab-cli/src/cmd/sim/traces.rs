@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use soloist_machine::known;
 use soloist_play::import::{self, import, Target};
 use soloist_record::export::{export, Format};
 use soloist_record::Lines;
@@ -14,6 +13,7 @@ use soloist_record::Lines;
 use super::recorded;
 use crate::cmd::vm;
 use soloist_cli::complete;
+use soloist_cli::machine::named;
 use soloist_cli::number::whole;
 use soloist_cli::{Ctx, Misuse};
 
@@ -118,7 +118,7 @@ impl Import {
             let out = self.out.display();
             return Err(Misuse(format!("--out: {out} holds a recording already")).into());
         }
-        let machine = known::find(&self.machine)?;
+        let machine = named(&self.machine)?;
         let name = self.files[0].file_stem();
         let target = Target {
             out: &self.out,

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use soloist_machine::known;
 use soloist_play::policy::{linux, Policy};
 use soloist_record::Meta;
 use soloist_vm::record::{self, Request};
@@ -15,6 +14,7 @@ use soloist_vm::{parse_size, source_root, GuestOutcome, Output};
 use super::directory::Directory;
 use super::{kernel_names, kernel_of, misuse};
 use soloist_cli::complete;
+use soloist_cli::machine::named;
 use soloist_cli::number::whole;
 use soloist_cli::{Ctx, Misuse};
 
@@ -158,7 +158,7 @@ struct Recorded {
 
 fn record(request: &Request, output: Output, ctx: &Ctx) -> Result<Recorded> {
     let root = source_root();
-    let machine = known::find(&request.machine)?;
+    let machine = named(&request.machine)?;
     let (spec, order) = request
         .prepare(&machine, output, root.as_deref())
         .map_err(misuse)?;

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::{anyhow, Result};
 use soloist_machine::classmap::ClassMap;
-use soloist_machine::known;
 use soloist_map::detect::check::{check_classes, Verdict};
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::sim::{SimPool, SimSource};
@@ -13,6 +12,7 @@ use soloist_map::detect::Options;
 
 use super::tools::Check;
 use super::{plain_table, put};
+use soloist_cli::machine::named;
 use soloist_cli::{status, Ctx, Misuse};
 
 /// What is known of the classes.
@@ -99,7 +99,7 @@ pub fn check(map: &ClassMap, args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     };
     let (verdict, held, proof) = match &args.simulate {
         Some(name) => {
-            let machine = known::find(name)?;
+            let machine = named(name)?;
             let pool = SimPool::all();
             let mut source = SimSource::new(&machine, pool, args.noise, args.seed);
             check_classes(&mut source, map, &options)?

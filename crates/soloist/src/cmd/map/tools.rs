@@ -12,7 +12,7 @@ use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::pci;
 use soloist_host::machine::Host;
 use soloist_machine::About;
-use soloist_machine::{gf2, known, write, Machine, MapSpec, Trust};
+use soloist_machine::{gf2, write, Machine, MapSpec, Trust};
 use soloist_map::choice::Counts;
 use soloist_map::detect::check::{
     check as check_map, judged, why_unknown, Outcome, Unmeasured, Verdict,
@@ -31,6 +31,7 @@ use soloist_map::sources::amd10h;
 use soloist_map::sources::registers;
 
 use soloist_cli::complete;
+use soloist_cli::machine::named;
 use soloist_cli::number::whole;
 use soloist_cli::{progress, status, weigh, Ctx, Misuse};
 
@@ -225,7 +226,7 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
                 topology,
                 map,
                 ..
-            } = known::find(&args.input)?;
+            } = named(&args.input)?;
             (about.name, topology, Imported::whole(map, about.trust))
         }
         _ => {
@@ -390,7 +391,7 @@ fn decoded(dump: Option<&Path>) -> Result<MapSpec> {
 
 /// Runs `check`.
 pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
-    let machine = known::find(&args.machine)?;
+    let machine = named(&args.machine)?;
     let left = Left::of(&super::map_for(&machine, args.page_size)?);
     let options = Options {
         deadline: Duration::from_secs(args.deadline),
@@ -410,7 +411,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     }
     let found = match &args.simulate {
         Some(name) => {
-            let other = known::find(name)?;
+            let other = named(name)?;
             let mut source = SimSource::new(&other, SimPool::all(), args.noise, args.seed);
             check_map(&mut source, &machine.map, &options)?
         }
