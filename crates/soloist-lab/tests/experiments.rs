@@ -229,7 +229,7 @@ fn waits_add_up_to_the_slowdown_and_name_their_culprits() {
     let mut scenario = known::find(path).unwrap();
     scenario
         .policies
-        .retain(|p| p == "buddy" || p == "throttle" || p == "cat");
+        .retain(|p| p == "buddy" || p == "throttle" || p == "cat" || p == "mem");
     scenario.experiment.small_divide = 6;
     let options = Options {
         account: true,
@@ -249,9 +249,10 @@ fn waits_add_up_to_the_slowdown_and_name_their_culprits() {
         assert!((sum - slower).abs() < 1.0, "{}: {sum} of {slower}", a.case);
         assert!(a.culprit.is_some() && a.p99_ns > 50.0, "{a:?}");
     }
-    let [buddy, cat, throttle] =
-        ["buddy", "cat", "throttle"].map(|p| answers.iter().find(|a| a.policy == p).unwrap());
+    let [buddy, cat, throttle, mem] = ["buddy", "cat", "throttle", "mem"]
+        .map(|p| answers.iter().find(|a| a.policy == p).unwrap());
     assert!(throttle.slowdown.value < buddy.slowdown.value);
+    assert!(mem.slowdown.value < buddy.slowdown.value);
     assert_ne!(cat.slowdown.value, buddy.slowdown.value);
     let page = html(std::slice::from_ref(&outcome), &[]).unwrap();
     assert!(page.contains("microseconds beyond its time alone"));
