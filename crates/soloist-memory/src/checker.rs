@@ -100,7 +100,7 @@ fn ppd(d: &Device) -> bool {
     ddr5(d) || lpddr4(d) || lpddr5(d)
 }
 fn plain_trtp(d: &Device) -> bool {
-    !ddr2(d) && !lpddr4(d)
+    !ddr2(d) && !lpddr4(d) && !lpddr5(d)
 }
 fn ref_ab(d: &Device) -> bool {
     d.refresh == RefreshScheme::AllBank
@@ -155,9 +155,11 @@ const RULES: &[Row] = &[
     ("tRPab", all, PreAll, Act, SameBank, |d| d.trp.max(d.trp_ab).into()),
     ("tRPab before refresh", all, PreAll, Ref, SameBank, |d| d.trp.max(d.trp_ab).into()),
     ("tPPD", ppd, Pre, Pre, SameRank, |d| d.tppd.into()),
-    // JESD79-2: AL + BL/2 + max(tRTP, 2) - 2; JESD209-4: BL/2 + max(8, tRTP) - 8.
+    // JESD79-2: AL + BL/2 + max(tRTP, 2) - 2; JESD209-4: BL/2 + max(8, tRTP) - 8;
+    // JESD209-5: BL/n + tRBTP, which is max(7.5 ns, 2) - 2 with the data clock at 4:1.
     ("tRTP", ddr2, Rd, Pre, SameBank, |d| bl(d) + i64::from(d.trtp).max(2) - 2),
     ("tRTP", lpddr4, Rd, Pre, SameBank, |d| bl(d) + i64::from(d.trtp).max(8) - 8),
+    ("tRBTP", lpddr5, Rd, Pre, SameBank, |d| bl(d) + i64::from(d.trtp).max(2) - 2),
     ("tRTP", plain_trtp, Rd, Pre, SameBank, |d| d.trtp.into()),
     ("tWR", all, Wr, Pre, SameBank, |d| written(d) + i64::from(d.twr)),
     // Reads and writes, by rule and by the data bus.
@@ -364,6 +366,8 @@ impl ChannelChecker {
             + u64::from(match c.command {
                 Command::Activate { .. } => self.device.activate_cycles,
                 Command::Read { .. } | Command::Write { .. } => self.device.column_cycles,
+                // JESD209-4: each command is two edges of the clock.
+                _ if lpddr4(&self.device) => 2,
                 _ => 1,
             });
         let what = self.what(c);

@@ -146,8 +146,19 @@ fn rules_of_the_standards() {
     );
     let all = [(0, 0, ACT), (40, 0, Command::PrechargeUnit)];
     boundary(ddr2, 1, &all, 46, (0, ACT));
-    // LPDDR5: tpbR2act, tpbR2pbR.
+    // A command of LPDDR4 takes two cycles of the command bus.
+    boundary(lp4, 1, &[(0, 0, ACT), (100, 0, PRE)], 102, (1, ACT));
+    boundary(
+        lp4,
+        1,
+        &[(0, 0, ACT), (100, 1, Command::Refresh)],
+        102,
+        (0, RD),
+    );
+    boundary(lp4, 1, &[(0, 0, ACT), (200, 0, RD)], 220, (0, PRE)); // burst + tRTP - 8
+                                                                   // LPDDR5: tRBTP counts from the burst's end; tpbR2act, tpbR2pbR.
     let lp5 = "LPDDR5-6400";
+    boundary(lp5, 1, &[(0, 0, ACT), (100, 0, RD)], 108, (0, PRE)); // burst + 7.5 ns - 2
     boundary(lp5, 1, &[(10, 0, Command::Refresh)], 16, (1, ACT));
     boundary(
         lp5,

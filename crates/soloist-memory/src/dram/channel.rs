@@ -240,7 +240,7 @@ impl Channel {
     fn precharged(&mut self, bank: usize, t: Cycle) {
         let group = usize::from(self.precharges_of(self.banks[bank].rank));
         self.groups[group].next_act = t + self.timing.pre_pre_s;
-        self.bus = t + 1;
+        self.bus = t + self.timing.row_bus;
     }
 
     #[inline]
@@ -281,7 +281,7 @@ impl Channel {
             let r = &mut self.ranks[rank];
             r.next_ref = r.next_ref.max(t + ref_ref_s).max(window);
         }
-        self.bus = t + 1;
+        self.bus = t + self.timing.row_bus;
     }
 
     /// Issues a read or write at `t`. Returns the cycle of the last beat.

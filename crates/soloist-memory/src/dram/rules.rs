@@ -82,10 +82,12 @@ pub fn rules(d: &Device) -> Vec<Rule> {
 fn rows(d: &Device) -> Vec<Rule> {
     let c = |v: u32| Cycle::from(v);
     let burst = c(d.burst_cycles());
-    // DDR2 and LPDDR4 stretch tRTP with the burst.
+    // DDR2 and LPDDR count from the burst: a device's tRTP is the time that stands in the
+    // standard, of which so many cycles are in the burst already.
     let read_pre = match d.standard {
         Standard::Ddr2 => burst + c(d.trtp).max(2) - 2,
         Standard::Lpddr4 => burst + c(d.trtp).max(8) - 8,
+        Standard::Lpddr5 => burst + c(d.trtp).max(2) - 2,
         _ => c(d.trtp),
     };
     let pre_all = c(d.trp.max(d.trp_ab));

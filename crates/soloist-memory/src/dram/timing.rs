@@ -1,6 +1,6 @@
 //! A device's rules in the form that the scheduler reads.
 
-use soloist_machine::dram::{Device, RefreshScheme};
+use soloist_machine::dram::{Device, RefreshScheme, Standard};
 
 pub use super::rules::Cycle;
 use super::rules::{rules, Command, Rule, Scope};
@@ -48,9 +48,10 @@ pub struct Timing {
     pub ref_in_window: bool,
     /// Refresh interval of one rank.
     pub ref_interval: Cycle,
-    /// Command bus: activate, column.
+    /// Command bus: activate, column, precharge or refresh.
     pub act_bus: Cycle,
     pub col_bus: Cycle,
+    pub row_bus: Cycle,
 }
 
 impl Timing {
@@ -102,6 +103,11 @@ impl Timing {
             ref_interval: Cycle::from(d.refresh_interval()),
             act_bus: Cycle::from(d.activate_cycles),
             col_bus: Cycle::from(d.column_cycles),
+            // An activate of LPDDR4 is two commands of two cycles each.
+            row_bus: match d.standard {
+                Standard::Lpddr4 => 2,
+                _ => 1,
+            },
         }
     }
 }
