@@ -83,6 +83,9 @@ pub struct Device {
     pub banks: u32,
     /// Bytes of a row over the whole bus.
     pub row_bytes: u32,
+    /// Rows of a bank, which with its size say the density; 0: not given.
+    #[serde(default)]
+    pub rows: u32,
     /// Read latency: column command to first beat.
     #[serde(rename = "CL")]
     pub cl: u32,

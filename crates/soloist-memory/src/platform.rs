@@ -93,7 +93,9 @@ impl Platform {
 
     /// The platform of a machine whose file has been read.
     pub fn of(machine: &soloist_machine::Machine) -> Result<Self> {
-        Self::with(machine, machine.memory_table()?)
+        let platform = Self::with(machine, machine.memory_table()?)?;
+        platform.memory.has_its_rows(&machine.file)?;
+        Ok(platform)
     }
 
     fn with(machine: &soloist_machine::Machine, section: &Memory) -> Result<Self> {

@@ -413,3 +413,36 @@ fn a_hole_is_an_error() {
     let error = system.run(&mut Free).unwrap_err();
     assert!(matches!(error, RunError::Hole { core: 2, .. }));
 }
+
+/// A device of another density than the map's has another tRFC. Those that do say so, and what it
+/// does, in their files; figures of the evidence come from them.
+#[test]
+fn devices_have_the_density_of_their_maps() {
+    let known = ["ddr3-1600k", "xeon-w3530", "skylake", "raspberry-pi-4"];
+    for name in MODELLED {
+        let machine = Machine::find(name).unwrap();
+        let bits = machine.map.layouts().map(|l| l.row.len()).max().unwrap();
+        let same = 1_u64 << bits == u64::from(machine.device.rows);
+        assert_eq!(same, !known.contains(&name), "{name}: {bits} bits");
+    }
+}
+
+#[test]
+fn a_device_with_rows_of_another_size_is_refused() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines");
+    let text = std::fs::read_to_string(format!("{dir}/p4080.toml")).unwrap();
+    let named = |device: &str| {
+        let text = text.replace("\"ddr3-1333h-x8\"", &format!("{device:?}"));
+        let machine = soloist_machine::Machine::parse(&text, "x.toml").unwrap();
+        (Machine::of(&machine).err(), Platform::of(&machine).err())
+    };
+    assert!(matches!(named("ddr3-1333h-x8"), (None, None)));
+    let (memory, platform) = named("ddr3-1333h");
+    for error in [memory.unwrap().to_string(), platform.unwrap().to_string()] {
+        let words = "the map's rows have 8192 bytes, those of DDR3-1333H 16384";
+        assert!(
+            error.starts_with("x.toml") && error.contains(words),
+            "{error}"
+        );
+    }
+}

@@ -241,7 +241,7 @@ proptest! {
     /// once, and refreshes keep up.
     #[test]
     fn the_scheduler_breaks_no_rule(
-        which in 0_usize..9,
+        which in 0..=devices().len(),
         ranks in 1_u32..4,
         policy in policies(),
         gap in 0_u64..60,

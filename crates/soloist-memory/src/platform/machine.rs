@@ -43,7 +43,26 @@ impl Machine {
 
     /// The memory of a machine whose file has been read.
     pub fn of(machine: &soloist_machine::Machine) -> Result<Self> {
-        Self::with(machine, machine.memory_table()?)
+        let memory = Self::with(machine, machine.memory_table()?)?;
+        memory.has_its_rows(&machine.file)?;
+        Ok(memory)
+    }
+
+    /// Whether the device that the machine's file names has rows of the map's size. One that is
+    /// tried in its place need not.
+    pub(crate) fn has_its_rows(&self, file: &str) -> Result<()> {
+        let (ours, theirs) = (row_bytes(&self.map), self.device.row_bytes);
+        match ours.is_none_or(|ours| ours == u64::from(theirs)) {
+            true => Ok(()),
+            false => Err(Error::File(FileError::whole(
+                file,
+                format!(
+                    "the map's rows have {} bytes, those of {} {theirs}: name a device of as many column bits",
+                    ours.unwrap_or(0),
+                    self.device.name
+                ),
+            ))),
+        }
     }
 
     /// The same, `section` being what its file says of memory.
@@ -117,6 +136,15 @@ fn geometry(map: &AddrMap, device: &Device) -> std::result::Result<Geometry, Str
         banks: device.banks,
         group_of: (0..device.banks).map(|b| gather(b, group_bits)).collect(),
     })
+}
+
+/// Bytes of a row by the map; `None`: it names no columns.
+fn row_bytes(map: &AddrMap) -> Option<u64> {
+    let line = u64::from(map.line_size());
+    let layout = map.layouts().find(|layout| !layout.col.is_empty())?;
+    // Columns of a line are in the map or not.
+    let lines = layout.col.iter().filter(|bit| bit.mask >= line).count();
+    Some(line << lines)
 }
 
 /// The bits of `value` that `mask` selects, side by side.
