@@ -63,6 +63,49 @@ fn large_pages_leave_fewer_colors() {
     );
 }
 
+/// Where nodes number their ranks differently, a rank is that of its own node.
+#[test]
+fn a_place_is_of_the_node_that_it_names() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("two.toml").display().to_string();
+    let layout = |name: &str, first: u32| {
+        format!(
+            "[map.layouts.{name}]\nrank = [\"16\"]\nbank = [\"13\", \"14\", \"15\"]\n\
+             row = [\"17-29\"]\ncolumn = [\"3-12\"]\nchip_select = {first}\n"
+        )
+    };
+    let range = |node: u32, layout: &str| {
+        let start = u64::from(node) << 30;
+        format!(
+            "[[map.range]]\nstart = {start:#x}\nend = {:#x}\nnode = {node}\nbase = 0\n\
+             layout = \"{layout}\"\n",
+            start + (1 << 30)
+        )
+    };
+    let about = "[machine]\nname = \"two\"\ndescription = \"two\"\ntrust = \"synthetic\"\n\
+                 [topology]\nsockets = 2\ncpus = [\"0\", \"1\"]\n";
+    let ranges = range(0, "low") + &range(1, "high");
+    let text_of = [about, &layout("low", 0), &layout("high", 4), &ranges].concat();
+    std::fs::write(&file, text_of).unwrap();
+    let encode = |words: &[&str]| {
+        let out = output(&[&["map", "encode", "-m", &file, "--row", "5"], words].concat());
+        (out.status.code(), text(&out.stdout), text(&out.stderr))
+    };
+    for (node, rank) in [("0", "1"), ("1", "5")] {
+        let (status, address, said) = encode(&["--node", node, "--rank", rank]);
+        assert_eq!(status, Some(0), "{said}");
+        let decoded = output(&["map", "decode", "-m", &file, address.trim(), "--json"]);
+        let place: serde_json::Value = serde_json::from_slice(&decoded.stdout).unwrap();
+        assert_eq!(place[0]["rank"].to_string(), rank, "{place}");
+        assert_eq!(place[0]["node"].to_string(), node, "{place}");
+    }
+    let (status, _, said) = encode(&["--node", "1", "--rank", "1"]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("numbered from 4"), "{said}");
+    let (status, address, said) = encode(&["--node", "1"]);
+    assert_eq!(status, Some(0), "{address}{said}");
+}
+
 #[test]
 fn converting_makes_no_map_more_trusted() {
     let folder = TempDir::new().unwrap();

@@ -297,57 +297,85 @@ fn decode(args: &Decode, ctx: &Ctx) -> Result<ExitCode> {
 
 fn encode(args: &Encode, ctx: &Ctx) -> Result<ExitCode> {
     let (machine, map) = args.pick.load(None)?;
-    let first = u32::from(machine.map.layouts[0].chip_select);
-    let rank = args
-        .rank
-        .unwrap_or(first)
-        .checked_sub(first)
-        .ok_or_else(|| {
-            Misuse(format!(
-                "--rank {}: the ranks of {} are numbered from {first}",
-                args.rank.unwrap_or(0),
-                machine.about.name
-            ))
-        })?;
-    let nodes = map.memory_nodes();
-    let node = args.node.unwrap_or(nodes[0]);
-    for (field, value, number, first) in [
-        ("node", node, map.n_nodes(), 0),
-        ("channel", args.channel, map.n_channels(), 0),
-        ("rank", rank, map.n_ranks(), first),
-        ("bank", args.bank, map.n_banks(), 0),
-    ] {
-        if value >= number {
-            let what = format!(
-                "--{field} {}: {} has {}, numbered from {first}",
-                value + first,
-                machine.about.name,
-                counted(number.into(), field)
-            );
-            return Err(Misuse(what).into());
-        }
-    }
-    if !nodes.contains(&node) {
-        let (name, nodes) = (&machine.about.name, show_list(&nodes));
-        let what = format!("--node {node}: {name} has no memory there, but on nodes {nodes}");
-        return Err(Misuse(what).into());
-    }
-    let addr = map.encode(&Dram {
-        node,
-        channel: args.channel,
-        rank,
-        chip_select: 0,
-        bank: args.bank,
-        row: args.row,
-        column: args.column,
-        color: 0,
-    })?;
+    let place = args.place(&machine, &map)?;
+    let addr = map.encode(&place)?;
     if ctx.json {
         ctx.print_json(&Place::new(&map, addr)?)?;
     } else {
         put(&format!("{addr:#x}\n"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+impl Encode {
+    /// The place, whose fields exist on its node.
+    fn place(&self, machine: &Machine, map: &AddrMap) -> Result<Dram> {
+        let name = &machine.about.name;
+        let nodes = map.memory_nodes();
+        let node = self.node.unwrap_or(nodes[0]);
+        in_range("node", node, map.n_nodes(), 0, name)?;
+        if !nodes.contains(&node) {
+            let nodes = show_list(&nodes);
+            let what = format!("--node {node}: {name} has no memory there, but on nodes {nodes}");
+            return Err(Misuse(what).into());
+        }
+        let first = first_rank(machine, node)?;
+        let rank = self.rank.unwrap_or(first).checked_sub(first);
+        let rank = rank.ok_or_else(|| {
+            let named = self.rank.unwrap_or(0);
+            Misuse(format!(
+                "--rank {named}: the ranks of {name} on node {node} are numbered from {first}"
+            ))
+        })?;
+        for (field, value, number, first) in [
+            ("channel", self.channel, map.n_channels(), 0),
+            ("rank", rank, map.n_ranks(), first),
+            ("bank", self.bank, map.n_banks(), 0),
+        ] {
+            in_range(field, value, number, first, name)?;
+        }
+        Ok(Dram {
+            node,
+            channel: self.channel,
+            rank,
+            chip_select: 0,
+            bank: self.bank,
+            row: self.row,
+            column: self.column,
+            color: 0,
+        })
+    }
+}
+
+/// Whether `value`, counted from 0, is one of `number`.
+fn in_range(field: &str, value: u32, number: u32, first: u32, name: &str) -> Result<(), Misuse> {
+    if value < number {
+        return Ok(());
+    }
+    Err(Misuse(format!(
+        "--{field} {}: {name} has {}, numbered from {first}",
+        value + first,
+        counted(number.into(), field)
+    )))
+}
+
+/// What the ranks of a node are numbered from, where its layouts agree.
+fn first_rank(machine: &Machine, node: u32) -> Result<u32, Misuse> {
+    let ranges = machine.map.ranges.iter();
+    let of_node = ranges.filter(|range| u32::from(range.node) == node);
+    let mut firsts: Vec<u32> = of_node
+        .map(|range| u32::from(machine.map.layouts[range.layout].chip_select))
+        .collect();
+    firsts.dedup();
+    match *firsts.as_slice() {
+        [first] => Ok(first),
+        _ => Err(Misuse(format!(
+            "{}: the layouts of node {node} number its ranks from {}, so that a rank names no \
+             place: `map decode` tells it of an address",
+            machine.about.name,
+            show_list(&firsts)
+        ))),
+    }
 }
 
 fn list(ctx: &Ctx) -> Result<ExitCode> {
