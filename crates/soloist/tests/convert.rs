@@ -346,6 +346,41 @@ fn one_high_bank_bit_moves_no_row() {
     assert!(said.contains("--memory") && said.contains("32"), "{said}");
 }
 
+/// An option that would change nothing is refused, with what it is for.
+#[test]
+fn no_option_is_passed_over() {
+    let refused = |to: &str, args: &[&str]| {
+        let out = convert("bits", to, "7 14\n15 19\n", args);
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {out:?}");
+        text(&out.stderr)
+    };
+    let said = refused("machine", &["--geometry", "channels=8"]);
+    assert!(said.contains("--geometry is for --from order"), "{said}");
+    for option in ["--hole", "--start", "--base", "--memory"] {
+        let said = refused("hex", &[option, "0x80000000"]);
+        let words = format!("{option} is for --to machine or text: hex is a list");
+        assert!(said.contains(&words), "{said}");
+    }
+    let order = [
+        "map",
+        "convert",
+        "RoBaRaCoCh",
+        "--from",
+        "order",
+        "--to",
+        "hex",
+    ];
+    let widths = [
+        "--geometry",
+        "channels=2,banks=16,lines=128",
+        "--memory",
+        "64G",
+    ];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
+    let out = command.args(order).args(widths).output().unwrap();
+    assert!(out.status.success(), "{out:?}");
+}
+
 #[test]
 fn another_tools_text_is_named() {
     let dramdig = "=== bank addr funs (2): ===\n14, 18,\n15, 19,\n=== row bits: (1) ===\n18,\n";

@@ -63,6 +63,23 @@ fn large_pages_leave_fewer_colors() {
     );
 }
 
+/// What only the machine's own memory has is refused beside a simulated one.
+#[test]
+fn simulated_memory_takes_no_option_of_the_hosts() {
+    let check = ["map", "check", "-m", "skylake", "--simulate", "skylake"];
+    let detect = ["map", "detect", "--simulate", "skylake"];
+    for (words, option, said) in [
+        (&check[..], &["--memory", "1G"][..], "--memory"),
+        (&check, &["--trust-guest"], "--trust-guest"),
+        (&detect, &["--trust-guest"], "--trust-guest"),
+        (&detect, &["--class-pages", "3"], "--unprivileged"),
+    ] {
+        let refused = output(&[words, option].concat());
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(text(&refused.stderr).contains(said), "{refused:?}");
+    }
+}
+
 /// Where nodes number their ranks differently, a rank is that of its own node.
 #[test]
 fn a_place_is_of_the_node_that_it_names() {

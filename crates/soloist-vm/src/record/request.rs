@@ -62,6 +62,14 @@ impl Request {
             let out = self.out.display();
             return refused(format!("--out: {out} holds a recording already"));
         }
+        if self.sets != 1 && !self.policy.is_colored() {
+            return refused(format!(
+                "--sets {}: --policy {} gives no bank sets; a policy by colour does, such as \
+                 diff_bank",
+                self.sets,
+                self.policy.name()
+            ));
+        }
         let kernel = kernel::find(&self.kernel, root)?;
         let nodes = self.nodes(machine, kernel.arch())?;
         let order = self.order(machine, &nodes)?;
@@ -235,4 +243,37 @@ pub fn private_caches(machine: &Machine, fetches: bool) -> Result<Vec<Cache>, Er
     }
     list.extend(private.iter().cloned());
     Ok(list)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bank_sets_are_for_a_policy_that_gives_some() {
+        let machine = soloist_machine::known::find("opteron-6128").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let request = Request {
+            machine: "opteron-6128".to_owned(),
+            kernel: "none".to_owned(),
+            module: false,
+            policy: &linux::BUDDY,
+            sets: 2,
+            out: dir.path().to_path_buf(),
+            limit: 0,
+            threads: 1,
+            cpus: None,
+            fetches: true,
+            timeout: None,
+            programs: vec![vec!["true".into()]],
+        };
+        let said = |request: &Request| match request.prepare(&machine, Output::Keep, None) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        assert!(said(&request).starts_with("--sets 2: --policy buddy"));
+        let one = Request { sets: 1, ..request };
+        assert!(!said(&one).contains("--sets"), "{}", said(&one));
+    }
 }

@@ -70,7 +70,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1..))]
     class_pages: Option<usize>,
     /// In a virtual machine: trust the guest's physical addresses.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "simulate")]
     trust_guest: bool,
     /// Write a machine file for `soloist up`, or a file of conflict classes if
     /// physical addresses are unknown. Exits with 1 if `up` would refuse it.
@@ -105,6 +105,10 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     }
     match &args.simulate {
         Some(name) => {
+            if args.class_pages.is_some() && !args.unprivileged {
+                let why = "--class-pages is for unknown addresses: simulate them by --unprivileged";
+                return Err(Misuse(why.to_owned()).into());
+            }
             let machine = known::find(name).map_err(|e| Misuse(format!("--simulate: {e}")))?;
             simulate(args, &machine, ctx)
         }

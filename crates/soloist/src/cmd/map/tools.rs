@@ -74,18 +74,40 @@ pub struct Convert {
 }
 
 impl Convert {
-    /// An option that a machine, which says all of this itself, leaves nothing to.
-    fn idle_for_machine(&self) -> Option<&'static str> {
-        let named = [
-            ("--geometry", self.geometry.is_some()),
+    /// Why an option that is named would change nothing.
+    fn idle(&self) -> Option<String> {
+        let geometry = ("--geometry", self.geometry.is_some());
+        let memory = [
             ("--hole", self.hole.is_some()),
             ("--start", self.start.is_some()),
             ("--base", self.base.is_some()),
-            ("--memory", self.memory.is_some()),
             ("--name", self.name.is_some()),
+            ("--memory", self.memory.is_some()),
         ];
-        let mut idle = named.into_iter().filter(|(_, is_named)| *is_named);
-        idle.next().map(|(option, _)| option)
+        let named = |options: &[(&'static str, bool)]| {
+            let mut named = options.iter().filter(|(_, is_named)| *is_named);
+            named.next().map(|(option, _)| *option)
+        };
+        if self.from == "machine" {
+            // Which says all of this itself.
+            let option = named(&[geometry]).or(named(&memory))?;
+            let input = &self.input;
+            return Some(format!(
+                "{option} is for other formats: --from machine takes all from {input}"
+            ));
+        }
+        if let Some(option) = named(&[geometry]).filter(|_| self.from != "order") {
+            let why = "which has no widths of its own: a file has them";
+            return Some(format!("{option} is for --from order, {why}"));
+        }
+        let lists = matches!(self.to.parse(), Ok(AnyFormat::Functions(_)));
+        // Where an order's rows end, memory says.
+        let only_rows = self.from == "order";
+        let option = named(&memory).filter(|of| lists && !(only_rows && *of == "--memory"))?;
+        let to = &self.to;
+        Some(format!(
+            "{option} is for --to machine or text: {to} is a list of functions"
+        ))
     }
 }
 
@@ -163,13 +185,13 @@ pub struct Check {
     page_size: Option<PageSize>,
     /// Memory to choose pages from [default: three quarters of what is available,
     /// or 512M if physical addresses are unknown].
-    #[arg(long, value_parser = parse_size)]
+    #[arg(long, value_parser = parse_size, conflicts_with = "simulate")]
     pub memory: Option<u64>,
     /// Stop after this many seconds.
     #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = whole::<u64>(1..))]
     deadline: u64,
     /// In a virtual machine: trust the guest's physical addresses. Not for classes.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "simulate")]
     pub trust_guest: bool,
 }
 
@@ -212,15 +234,11 @@ fn emit(text: &str, output: Option<&Path>, ctx: &Ctx) -> Result<Machine> {
 
 /// Runs `convert`.
 pub fn convert(args: &Convert) -> Result<ExitCode> {
+    if let Some(why) = args.idle() {
+        return Err(Misuse(why).into());
+    }
     let (name, topology, mut imported) = match args.from.as_str() {
         "machine" => {
-            if let Some(option) = args.idle_for_machine() {
-                let why = format!(
-                    "{option} is for other formats: --from machine takes all from {}",
-                    args.input
-                );
-                return Err(Misuse(why).into());
-            }
             let Machine {
                 about,
                 topology,
