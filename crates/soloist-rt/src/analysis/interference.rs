@@ -124,7 +124,8 @@ impl Refresh {
     /// may come in the time that they add.
     #[must_use]
     pub fn added(&self, delay_ps: u64, own: u64) -> u64 {
-        // Each holds up another line, of the job or in its way.
+        // Each holds up another line, of the job or in its way; no job has none.
+        let own = own.max(1);
         let most = own.saturating_add(delay_ps.div_ceil(self.line_ps));
         let mut added = 0u64;
         loop {
