@@ -11,7 +11,7 @@ use soloist_machine::RamRange;
 use soloist_machine::{known, write, Machine, Trust};
 use soloist_machine::{About, Topology};
 use soloist_map::compare;
-use soloist_map::detect::check::{check, Verdict};
+use soloist_map::detect::check::{check, why_unknown, Verdict};
 use soloist_map::detect::meter::Meter;
 use soloist_map::detect::model::{Model, Section};
 use soloist_map::detect::noise::{Noise, KINDS};
@@ -174,6 +174,28 @@ fn check_proves_no_node_that_it_did_not_measure() {
     let found = check(&mut source, &machine.map, &options(4)).unwrap();
     assert_eq!(found.verdict, Verdict::Fits, "{found:?}");
     assert!(found.unmeasured.is_empty(), "{found:?}");
+}
+
+/// A map of half of memory says nothing of the other half, whatever it says of its own.
+#[test]
+fn check_tells_memory_that_the_map_leaves_out() {
+    let machine = known::find("skylake").unwrap();
+    let end = machine.map.ranges[0].end;
+    let checked = |end: u64| {
+        let mut map = machine.map.clone();
+        map.ranges[0].end = end;
+        let mut source = SimSource::new(&machine, SimPool::everywhere(), Noise::LOW, 4);
+        check(&mut source, &map, &options(4)).unwrap()
+    };
+    let found = checked(end / 2);
+    assert_eq!(found.verdict, Verdict::Unknown, "{found:?}");
+    let out = &found.unmeasured[0];
+    let wanted = (false, format!("{:#x}", end / 2), format!("{end:#x}"));
+    assert_eq!((out.mapped, out.start.clone(), out.end.clone()), wanted);
+    let why = why_unknown(found.verdict, &found, false).unwrap();
+    assert!(why.contains("in no range of the map"), "{why}");
+    // What firmware takes somewhere is no memory that is left out.
+    assert_eq!(checked(end - MIB).verdict, Verdict::Fits);
 }
 
 /// Of a page without its address, which turn of a division or which layout it is of is

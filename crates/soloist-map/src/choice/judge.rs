@@ -78,7 +78,7 @@ pub(crate) fn by_timing(
         Ok(found) => found,
         Err(why) => return Ok(format!("not checked by timing: {why}")),
     };
-    match why_unknown(found.verdict, &found.checked, false) {
+    match why_unknown(found.verdict, &found, false) {
         Some(why) => Ok(format!("not checked by timing: {why}")),
         None if found.verdict == Verdict::Fits => {
             Ok("timing: row conflicts are where the map says".into())

@@ -16,6 +16,8 @@ use super::source::{Addresses, TimingSource};
 use super::sweep::{sweep, Anchors, Swept};
 use super::Options;
 
+/// What a map may leave out: less than firmware takes somewhere in memory.
+const SCRAP: u64 = 16 << 20;
 /// Evidence against a map that something contradicts for certain.
 const CONTRADICTED: f64 = -10.0;
 
@@ -53,8 +55,10 @@ impl Checked {
 /// Memory of this host that no page measured lies in.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Unmeasured {
-    /// Its node by the map.
+    /// Its node by the map, or by the host where no range of the map has it.
     pub node: u8,
+    /// Whether a range of the map has it.
+    pub mapped: bool,
     /// First byte, hexadecimal.
     pub start: String,
     /// First byte after.
@@ -65,10 +69,11 @@ pub struct Unmeasured {
 }
 
 impl Unmeasured {
-    fn new(range: &RamRange) -> Self {
+    fn new(range: &RamRange, mapped: bool) -> Self {
         let part = pool::part_size(std::slice::from_ref(range));
         Self {
             node: range.node,
+            mapped,
             start: format!("{:#x}", range.start),
             end: format!("{:#x}", range.end),
             parts: (range.end - range.start).div_ceil(part) as u32,
@@ -95,7 +100,8 @@ pub enum Verdict {
     Fits,
     /// Something measured contradicts it.
     Contradicted,
-    /// Nothing could be measured, or nothing of a whole node or layout.
+    /// Nothing could be measured, or nothing of a whole node or layout, or the map leaves out
+    /// memory.
     Unknown,
 }
 
@@ -143,6 +149,7 @@ pub fn check(
     options: &Options,
 ) -> Result<Outcome, Stop> {
     let parts = parts(source, map);
+    let left_out = left_out(source, map);
     let proves = match source.addresses() {
         Addresses::Physical => true,
         Addresses::InsidePages { page_shift } => is_the_same_in_all_pages(map, page_shift),
@@ -163,16 +170,44 @@ pub fn check(
     }
     let verdict = match checked.as_slice() {
         [] => Verdict::Unknown,
-        all if all.iter().all(Checked::agrees) && is_whole => Verdict::Fits,
+        all if all.iter().all(Checked::agrees) && is_whole && left_out.is_empty() => Verdict::Fits,
         all if all.iter().all(Checked::agrees) => Verdict::Unknown,
         _ if proves => Verdict::Contradicted,
         _ => Verdict::Unknown,
     };
+    let mapped = bare.iter().map(|range| Unmeasured::new(range, true));
+    let left_out = left_out.iter().map(|range| Unmeasured::new(range, false));
     Ok(Outcome {
         verdict,
         checked,
-        unmeasured: bare.iter().map(Unmeasured::new).collect(),
+        unmeasured: mapped.chain(left_out).collect(),
     })
+}
+
+/// Memory that no range of the map has.
+fn left_out(source: &dyn TimingSource, map: &MapSpec) -> Vec<RamRange> {
+    if source.addresses() != Addresses::Physical {
+        return Vec::new();
+    }
+    let beside = |ram: RamRange| beside(ram, &map.ranges);
+    let mut left: Vec<RamRange> = source.ranges().into_iter().flat_map(beside).collect();
+    left.retain(|range| range.end - range.start >= SCRAP);
+    left
+}
+
+/// What of `memory` lies beside all `ranges`.
+fn beside(memory: RamRange, ranges: &[MapRange]) -> Vec<RamRange> {
+    let mut left = vec![memory];
+    for range in ranges {
+        let parts = |ram: &RamRange| {
+            let below = (ram.start, ram.end.min(range.start));
+            let above = (ram.start.max(range.end), ram.end);
+            [below, above].map(|(start, end)| RamRange { start, end, ..*ram })
+        };
+        left = left.iter().flat_map(parts).collect();
+        left.retain(|ram| ram.start < ram.end);
+    }
+    left
 }
 
 /// Whether the map divides any page into banks as any other. Else a page of unknown
@@ -309,11 +344,17 @@ pub fn judged(measured: Verdict, is_guest: bool) -> Verdict {
 
 /// Why a measurement proves nothing, where it does not.
 #[must_use]
-pub fn why_unknown(verdict: Verdict, checked: &[Checked], is_guest: bool) -> Option<&'static str> {
+pub fn why_unknown(verdict: Verdict, found: &Outcome, is_guest: bool) -> Option<&'static str> {
+    let checked = &found.checked;
+    let agrees = checked.iter().all(Checked::agrees);
     match verdict {
         Verdict::Fits | Verdict::Contradicted => None,
         Verdict::Unknown if checked.is_empty() => Some("nothing could be measured"),
-        Verdict::Unknown if checked.iter().all(Checked::agrees) => Some(
+        Verdict::Unknown if agrees && found.unmeasured.iter().any(|range| !range.mapped) => Some(
+            "what was measured agrees, but some of this machine's memory is in no range of the \
+             map: give the map ranges for it (`soloist map detect` finds them)",
+        ),
+        Verdict::Unknown if agrees => Some(
             "what was measured agrees, but a whole node or layout was not measured: let this process \
              have memory of all nodes (numactl, cpusets), and more of it (--memory)",
         ),
@@ -334,10 +375,39 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_lies_beside_all_ranges_is_left_over() {
+        let range = |start, end| MapRange {
+            start,
+            end,
+            node: 0,
+            base: start,
+            layout: 0,
+        };
+        let left = |ranges: &[MapRange]| -> Vec<(u64, u64)> {
+            let memory = RamRange {
+                start: 0x1000,
+                end: 0x9000,
+                node: 1,
+            };
+            let left = beside(memory, ranges);
+            left.iter().map(|ram| (ram.start, ram.end)).collect()
+        };
+        assert_eq!(left(&[]), [(0x1000, 0x9000)]);
+        assert_eq!(left(&[range(0, 0x4000), range(0x4000, 0x9000)]), []);
+        let two = [range(0x6000, 0x10000), range(0x2000, 0x3000)];
+        assert_eq!(left(&two), [(0x1000, 0x2000), (0x3000, 0x6000)]);
+    }
+
+    #[test]
     fn a_guest_contradicts_no_map() {
-        let why = why_unknown(Verdict::Unknown, &[], true);
+        let nothing = Outcome {
+            verdict: Verdict::Unknown,
+            checked: Vec::new(),
+            unmeasured: Vec::new(),
+        };
+        let why = why_unknown(Verdict::Unknown, &nothing, true);
         assert_eq!(why, Some("nothing could be measured"));
-        assert_eq!(why_unknown(Verdict::Fits, &[], true), None);
+        assert_eq!(why_unknown(Verdict::Fits, &nothing, true), None);
         assert_eq!(judged(Verdict::Contradicted, true), Verdict::Unknown);
         assert_eq!(judged(Verdict::Contradicted, false), Verdict::Contradicted);
         assert_eq!(judged(Verdict::Fits, true), Verdict::Fits);

@@ -445,7 +445,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     };
     let is_guest = args.simulate.is_none() && !is_bare_metal(&Host::live()) && !args.trust_guest;
     let verdict = judged(found.verdict, is_guest);
-    let why = why_unknown(verdict, &found.checked, is_guest);
+    let why = why_unknown(verdict, &found, is_guest);
     if ctx.json {
         ctx.print_json(&serde_json::json!({
             "machine": machine.about.name,
@@ -485,11 +485,15 @@ fn text_of(machine: &Machine, verdict: Verdict, found: &Outcome) -> String {
     for (start, end) in found.checked.iter().flat_map(|one| &one.denied) {
         out.push_str(&format!("contradicted: {start} to {end} is elsewhere\n"));
     }
-    for Unmeasured {
-        node, start, end, ..
-    } in &found.unmeasured
-    {
-        out.push_str(&format!("node {node}: {start} to {end} was not measured\n"));
+    for range in &found.unmeasured {
+        let Unmeasured {
+            node, start, end, ..
+        } = range;
+        let why = match range.mapped {
+            true => "was not measured",
+            false => "is in no range of the map",
+        };
+        out.push_str(&format!("node {node}: {start} to {end} {why}\n"));
     }
     let name = &machine.about.name;
     out.push_str(&match verdict {
