@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use soloist_machine::classmap::{ClassMap, Proof as ClassProof};
+use soloist_machine::function::Term;
 use soloist_machine::gf2::Basis;
 use soloist_machine::{Layout, MapRange, MapSpec, RamRange};
 
@@ -11,7 +12,8 @@ use super::meter::{Meter, Stop};
 use super::model::{Model, Section};
 use super::pool;
 use super::proof::{prove, Sorted};
-use super::prove::{prove_banks, Proof, Tally};
+use super::prove::{lacks_rows, prove_banks, prove_rows, Proof, Tally};
+use super::rows::rows as find_rows;
 use super::source::{Addresses, TimingSource};
 use super::sweep::{sweep, Anchors, Swept};
 use super::Options;
@@ -32,6 +34,9 @@ pub struct Checked {
     pub conflicts: (u32, u32),
     /// Pairs that must not: did not, all.
     pub others: (u32, u32),
+    /// How its rows stood up; none where the map has none, addresses are not known, or the
+    /// controller closes rows.
+    pub rows: Option<Rows>,
     /// Banks that the map says, as far as they could be seen.
     pub banks: u64,
     /// Banks by the rate of conflicts.
@@ -44,6 +49,19 @@ pub struct Checked {
     /// Memory that contradicts the map: first byte and first byte after, hexadecimal.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<(String, String)>,
+}
+
+/// How the rows of a map stood up.
+#[derive(Debug, Clone, Copy, serde::Serialize)]
+pub struct Rows {
+    /// Pairs of one row that did not conflict, all.
+    pub same: (u32, u32),
+    /// Sets of row functions, lines that differ in which conflicted as two rows do; all.
+    pub other: (u32, u32),
+    /// Row functions that nothing tested.
+    pub untried: u32,
+    /// Nothing measured contradicts them.
+    pub hold: bool,
 }
 
 impl Checked {
@@ -90,6 +108,15 @@ pub struct Outcome {
     pub checked: Vec<Checked>,
     /// What was not.
     pub unmeasured: Vec<Unmeasured>,
+}
+
+impl Outcome {
+    /// Whether the rows of all that was measured were tested too, and stood up.
+    #[must_use]
+    pub fn rows_hold(&self) -> bool {
+        let hold = |one: &Checked| one.rows.is_some_and(|rows| rows.hold);
+        self.checked.iter().all(hold)
+    }
 }
 
 /// The verdict over all ranges.
@@ -305,16 +332,15 @@ fn check_part(
         }
         false => Swept::default(),
     };
-    // Against a map that is wrong, every second prediction fails; measuring
-    // errs about once in a hundred. What is invented fails for certain.
-    let log_odds = |tally: &Tally, fails: f64| {
-        f64::from(tally.held) * (0.98 / (1.0 - fails)).ln()
-            + f64::from(tally.all - tally.held) * (0.02 / fails).ln()
+    let rows = match physical && proof.banks_hold() {
+        true => check_rows(meter, &mut model, layout, &mut proof)?,
+        false => None,
     };
     let invented = proof.other_bank.all - proof.other_bank.held;
-    let evidence = match invented == 0 && swept.wrong.is_empty() {
-        true => log_odds(&proof.same_bank, 0.5),
-        false => log_odds(&proof.same_bank, 0.5).min(CONTRADICTED),
+    let holds = invented == 0 && swept.wrong.is_empty() && rows.is_none_or(|rows| rows.hold);
+    let evidence = match holds {
+        true => log_odds(&proof.same_bank),
+        false => log_odds(&proof.same_bank).min(CONTRADICTED),
     };
     let hex = |range: &RamRange| (format!("{:#x}", range.start), format!("{:#x}", range.end));
     let denied = swept.wrong.iter().map(hex).collect();
@@ -324,12 +350,64 @@ fn check_part(
         end: format!("{:#x}", whole.end),
         conflicts: pairs(&proof.same_bank),
         others: pairs(&proof.other_bank),
+        rows,
         banks: u64::from(model.ways()) << model.functions.len(),
         banks_by_rate: (found.banks() * 10.0).round() / 10.0,
         evidence,
         swept,
         denied,
     })
+}
+
+/// Against a map that is wrong, every second prediction fails; measuring errs about once in
+/// a hundred. What is invented fails for certain.
+fn log_odds(tally: &Tally) -> f64 {
+    let failed = f64::from(tally.all - tally.held);
+    f64::from(tally.held) * (0.98f64 / 0.5).ln() + failed * (0.02f64 / 0.5).ln()
+}
+
+/// Tests the rows of `layout`, whose banks hold. What fails is looked at once more, by finding
+/// the rows: a controller that closes some after a while is nothing against a map.
+fn check_rows(
+    meter: &mut Meter<'_>,
+    model: &mut Model,
+    layout: &Layout,
+    proof: &mut Proof,
+) -> Result<Option<Rows>, Stop> {
+    let visible = model.visible;
+    let seen = layout.row.iter().map(|row| Term {
+        mask: row.mask & visible,
+        ..*row
+    });
+    model.rows = seen.filter(|row| row.mask != 0).collect();
+    if model.rows.is_empty() {
+        return Ok(None);
+    }
+    prove_rows(meter, model, proof)?;
+    let hold = proof.rows_hold() && !lacks_rows(meter, model)? || {
+        let Some(found) = find_rows(meter, model)? else {
+            return Ok(None);
+        };
+        same_rows(meter, model, &found)
+    };
+    Ok(Some(Rows {
+        same: (proof.same_row.held, proof.same_row.all),
+        other: (proof.other_row.held, proof.other_row.all),
+        untried: proof.untried_rows.len() as u32,
+        hold,
+    }))
+}
+
+/// Whether lines of one bank are of one row by the model's rows where they are by those `found`,
+/// but for what never varies in the pool.
+fn same_rows(meter: &Meter<'_>, model: &Model, found: &[Term]) -> bool {
+    let constant = model.differences(meter).nullspace(model.visible);
+    let with = |rows: &[Term]| {
+        let rows = rows.iter().map(|row| row.mask);
+        let constant = constant.rows().iter().copied();
+        Basis::of(model.functions.iter().copied().chain(rows).chain(constant))
+    };
+    with(&model.rows) == with(found)
 }
 
 /// What a measurement proves. A guest's addresses are not those of DRAM, not even

@@ -38,6 +38,8 @@ const ODDS: f64 = 300.0;
 const SURE: f64 = 100_000.0;
 /// Stubborn pairs of one bank that disprove a map.
 const STUBBORN: u32 = 2;
+/// Pairs of one row, one after the other, by whose conflicts it is two.
+const LACKS: u32 = 3;
 /// Lines that differ in this bit or higher ones are hardly ever of one row.
 const FAR: u32 = 22;
 /// Share of predictions that may fail for other reasons than the map.
@@ -304,4 +306,30 @@ pub fn prove_rows(meter: &mut Meter<'_>, model: &Model, proof: &mut Proof) -> Re
         }
     }
     Ok(())
+}
+
+/// Whether lines of one bank and row differ in a bit by which they conflict: a row function that
+/// the model lacks. Each bit that may differ is tried by itself.
+///
+/// # Errors
+/// When the deadline has passed.
+pub fn lacks_rows(meter: &mut Meter<'_>, model: &Model) -> Result<bool, Stop> {
+    let rows = model.rows.iter().map(|row| (row.mask, false));
+    let in_row: Wanted = model.same_bank().into_iter().chain(rows).collect();
+    let free = Basis::of(in_row.iter().map(|w| w.0)).nullspace(model.visible);
+    for lead in free.rows().iter().filter_map(|row| row.checked_ilog2()) {
+        let mut wanted = in_row.clone();
+        wanted.push((1 << lead, true));
+        let mut conflicts = 0;
+        while let Some((a, b)) = model.sought_pair(meter, &wanted) {
+            if meter.rejects(a, b, ODDS)? != Some(false) || !meter.is_conflict(a, b, SURE)? {
+                break;
+            }
+            conflicts += 1;
+            if conflicts == LACKS {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }

@@ -15,7 +15,7 @@ use soloist_machine::About;
 use soloist_machine::{gf2, write, Machine, MapSpec, Trust};
 use soloist_map::choice::Counts;
 use soloist_map::detect::check::{
-    check as check_map, judged, why_unknown, Outcome, Unmeasured, Verdict,
+    check as check_map, judged, why_unknown, Outcome, Rows, Unmeasured, Verdict,
 };
 use soloist_map::detect::eviction;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
@@ -469,18 +469,13 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
 fn text_of(machine: &Machine, verdict: Verdict, found: &Outcome) -> String {
     let mut out = String::new();
     for one in &found.checked {
+        let ((a, b), (c, d)) = (one.conflicts, one.others);
         out.push_str(&format!(
-            "{} to {}: {} of {} predicted conflicts and {} of {} others held; {} banks by the map, \
-             {} by rate\n",
-            one.start,
-            one.end,
-            one.conflicts.0,
-            one.conflicts.1,
-            one.others.0,
-            one.others.1,
-            one.banks,
-            one.banks_by_rate
+            "{} to {}: {a} of {b} predicted conflicts and {c} of {d} others held; {} banks by the \
+             map, {} by rate\n",
+            one.start, one.end, one.banks, one.banks_by_rate
         ));
+        out.extend(one.rows.iter().map(text_of_rows));
     }
     for (start, end) in found.checked.iter().flat_map(|one| &one.denied) {
         out.push_str(&format!("contradicted: {start} to {end} is elsewhere\n"));
@@ -497,12 +492,29 @@ fn text_of(machine: &Machine, verdict: Verdict, found: &Outcome) -> String {
     }
     let name = &machine.about.name;
     out.push_str(&match verdict {
-        Verdict::Fits => format!("{name} fits{}\n", how_far(found)),
+        Verdict::Fits if found.rows_hold() => format!("{name} fits{}\n", how_far(found)),
+        Verdict::Fits => format!(
+            "{name}: its banks fit{}; rows are not checked\n",
+            how_far(found)
+        ),
         Verdict::Contradicted => format!("{name} does not fit\n"),
         Verdict::Unknown if found.checked.is_empty() => "nothing could be measured\n".into(),
         Verdict::Unknown => format!("whether {name} fits is not known\n"),
     });
     out
+}
+
+fn text_of_rows(rows: &Rows) -> String {
+    let ((a, b), (c, d)) = (rows.same, rows.other);
+    let untried = match rows.untried {
+        0 => String::new(),
+        n => format!("; nothing tested {n} row functions"),
+    };
+    let wrong = match rows.hold {
+        true => "",
+        false => "; contradicted: its rows are others",
+    };
+    format!("rows: {a} of {b} pairs of one row and {c} of {d} of two held{untried}{wrong}\n")
 }
 
 /// How much of memory a map that fits may still be wrong in.
