@@ -8,7 +8,7 @@ use serde_json::json;
 use soloist_core::AddrMap;
 use soloist_host::control::{load, unload, ModuleChoice};
 use soloist_host::machine::{spinners, Host};
-use soloist_machine::Machine;
+use soloist_machine::{known, Machine};
 use soloist_map::advice::facts::Facts;
 
 use soloist_cli::complete;
