@@ -288,13 +288,13 @@ fn maps_are_piped_and_misuse_is_told() {
         assert!(shell.stderr.is_empty(), "{args}: {shell:?}");
     }
     for (args, code, why) in [
-        ("show -m nowhere", 1, "nowhere"),
+        ("show -m nowhere", 2, "nowhere"),
         ("show", 1, "--machine NAME"),
         ("decode -m skylake banana", 2, "an address such as"),
         ("detect --pages 3M", 2, "1G, 2M or 4K"),
         ("detect --simulate skylake --noise loud", 2, "aliases"),
         ("solve /nonexistent", 1, "/nonexistent"),
-        ("check -m nowhere", 1, "nowhere"),
+        ("check -m nowhere", 2, "nowhere"),
         ("convert - --from letters --to machine", 2, "bits"),
         (
             "convert RoRaBaCoCh --from order --to text --memory 16000000T",
