@@ -317,6 +317,12 @@ fn row(policy: &Placed, taken: &mut Taken) -> Option<Row> {
     })
 }
 
+/// A block under the first policy and under another, as in [`Taken`].
+struct Both {
+    first: [f64; 3],
+    own: [f64; 3],
+}
+
 /// Compares each policy with the first, by blocks that count for both; a line weighs as many
 /// as the program has in its place under the first.
 fn compared(rows: Vec<Option<Row>>, taken: &[Taken], weights: &[f64]) -> Vec<Row> {
@@ -333,18 +339,21 @@ fn compared(rows: Vec<Option<Row>>, taken: &[Taken], weights: &[f64]) -> Vec<Row
     );
     let both = rows.into_iter().zip(taken).zip(weights).enumerate();
     let rows = both.filter_map(|(at, ((row, taken), weight))| {
-        let both: Vec<([f64; 3], [f64; 3])> = first
+        let both: Vec<Both> = first
             .blocks
             .iter()
             .zip(&taken.blocks)
-            .filter_map(|(first, own)| Some(((*first)?, (*own)?)))
+            .filter_map(|(first, own)| {
+                Some(Both {
+                    first: (*first)?,
+                    own: (*own)?,
+                })
+            })
             .collect();
         let compares = at > 0 && both.len() >= LEAST_BLOCKS;
-        let of = |each: &dyn Fn(&([f64; 3], [f64; 3])) -> f64| {
-            both.iter().map(each).collect::<Vec<f64>>()
-        };
-        let saved = of(&|(first, own)| first[1] - first[0] - weight * (own[1] - own[0]));
-        let in_all = of(&|(first, own)| weight * own[1] / first[1]);
+        let of = |each: &dyn Fn(&Both) -> f64| both.iter().map(each).collect::<Vec<f64>>();
+        let saved = of(&|Both { first, own }| first[1] - first[0] - weight * (own[1] - own[0]));
+        let in_all = of(&|Both { first, own }| weight * own[1] / first[1]);
         row.map(|row| Row {
             saves: compares.then(|| Difference::of(&saved)),
             in_all: compares.then(|| Interval::of_median(&in_all)),

@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use soloist_memory::Platform;
 
 use soloist_core::time::{Time, MS};
+use soloist_play::programs::ProgramKind;
 use soloist_rt::analysis::interference::{Conditions, Costs, Shared, Sharing};
 use soloist_rt::analysis::ProfiledSet;
 use soloist_rt::model::profile::Profile;
@@ -117,7 +118,13 @@ pub fn draw(platform: &Platform, how: Draw, seed: u64) -> (TaskSet, Vec<Profile>
             let waiting = rng.gen_range(WAITING.0.ln()..WAITING.1.ln()).exp();
             let lines = (wcet as f64 * waiting) as u64 / costs.miss_ps.max(1);
             task.wcet = Time(wcet);
-            task.behaviour = Behaviour::Lines(lines);
+            // What its private caches ask for is known, as of a recording.
+            task.behaviour = Behaviour::Program {
+                kind: ProgramKind::Recorded,
+                ipc: 1.0,
+                mpki: 0.0,
+                writes: 0.0,
+            };
             task.release = Some(Release {
                 period: Time(period),
                 deadline: Time(period),
