@@ -11,7 +11,7 @@ use serde::Serialize;
 use soloist_core::{format_size, parse_size};
 use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::{cpu_name, processors_beside, Host};
-use soloist_machine::known;
+use soloist_machine::{known, Machine};
 use soloist_map::advice::origin::SIMULATED;
 use soloist_map::detect::cpu;
 use soloist_map::detect::eviction::{self, Eviction, Sorted, POOL};
@@ -281,24 +281,7 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
         }
     }
     if args.wants(Part::Pages) {
-        let truth = PagesTruth {
-            cache: args.cache,
-            page: 4096,
-            cache_bits: args.cache_bits,
-            cache_hash: [0; 2],
-            bank_bits: 0,
-            same_bank_ns: args.same_bank,
-            others_ns: 4.0,
-            neighbours: neighbours.min(3),
-        };
-        if truth.cache_colors() > truth.cache / truth.page {
-            let why = "--cache-bits: more colours than the cache has pages: fewer bits, or a larger --cache";
-            return Err(Misuse(why.to_owned()).into());
-        }
-        let cores = SimCaching::new(truth, 16 * args.cache, args.seed);
-        let mut cores = cores.in_banks_of(&known.addr_map());
-        let sorted = report.look_at_cache(Ok(&mut cores), args, ctx);
-        report.by_pages(&mut cores, sorted.as_ref(), args, ctx);
+        report.simulate_pages(&known, neighbours, args, ctx)?;
     }
     Ok(report)
 }
@@ -489,6 +472,35 @@ impl Report {
         let sorted = self.look_at_cache(probe, args, ctx);
         let mut cores = RealCaching::new(memory, neighbours, cache.size);
         self.by_pages(&mut cores, sorted.as_ref(), args, ctx);
+    }
+
+    /// Measures whole pages of a simulated machine.
+    fn simulate_pages(
+        &mut self,
+        known: &Machine,
+        neighbours: usize,
+        args: &Args,
+        ctx: &Ctx,
+    ) -> Result<()> {
+        let truth = PagesTruth {
+            cache: args.cache,
+            page: 4096,
+            cache_bits: args.cache_bits,
+            cache_hash: [0; 2],
+            bank_bits: 0,
+            same_bank_ns: args.same_bank,
+            others_ns: 4.0,
+            neighbours: neighbours.min(3),
+        };
+        if truth.cache_colors() > truth.cache / truth.page {
+            let why = "--cache-bits: more colours than the cache has pages: fewer bits, or a larger --cache";
+            return Err(Misuse(why.to_owned()).into());
+        }
+        let cores = SimCaching::new(truth, 16 * args.cache, args.seed);
+        let mut cores = cores.in_banks_of(&known.addr_map());
+        let sorted = self.look_at_cache(Ok(&mut cores), args, ctx);
+        self.by_pages(&mut cores, sorted.as_ref(), args, ctx);
+        Ok(())
     }
 
     /// No part that is wanted can be measured.
