@@ -175,8 +175,12 @@ static ssize_t guard_settings_store(struct config_item *item, const char *page,
 
 	if (!err && strnlen(page, count) < count)
 		err = sol_deny(-EINVAL, "settings: a NUL byte is no text");
-	return sol_status_done(err ?: sol_guard_edit(settings_edit, page),
-			       count);
+	if (!err)
+		err = sol_guard_edit(settings_edit, page);
+	/* In force, with words already. */
+	if (err > 0)
+		return count;
+	return sol_status_done(err, count);
 }
 
 static ssize_t guard_settings_show(struct config_item *item, char *page)

@@ -41,9 +41,9 @@ struct sol_guard_core_stats {
  * @edit: changes a copy of them; 0, or an errno with words
  * @arg: for @edit
  *
- * Return: 0; what @edit says; -EINVAL, -EBUSY, -EOPNOTSUPP, -ENXIO, -ENOMEM; -EAGAIN,
- * -EINTR. If it is not 0, last_cmd_status says why, and nothing has changed unless it says
- * that settings are in force: then a CPU is without them until a later try.
+ * Return: 0; what @edit says; -EINVAL, -EBUSY, -EOPNOTSUPP, -ENXIO, -ENOMEM: nothing has
+ * changed, and last_cmd_status says why. 1: all is in force, but a CPU could not be made
+ * ready, which last_cmd_status names; it is tried again.
  */
 int sol_guard_edit(int (*edit)(struct sol_guard_set *set, const void *arg),
 		   const void *arg);
@@ -90,6 +90,8 @@ void sol_guard_reconcile(void);
 void sol_guard_all_down(void);
 /* Could @cpu not be made ready? 0, or an errno and a sentence that begins with @what. */
 int sol_guard_trouble(const char *what, int cpu);
+/* May a try to make a CPU ready succeed later that failed with @err? */
+bool sol_guard_may_pass(int err);
 
 /* Use regulator @reg (NULL: nothing is reserved) and settings @set from now on. */
 void sol_guard_swap(struct sol_regulator *reg, const struct sol_guard_set *set);
@@ -97,8 +99,8 @@ void sol_guard_swap(struct sol_regulator *reg, const struct sol_guard_set *set);
 /* Can this kernel stop a CPU as @set says? 0, or -EOPNOTSUPP and words. */
 int sol_guard_check_stop(const struct sol_guard_set *set);
 
-/* Is @want enough if @set counts a clock? 0, or -EINVAL and words. */
-int sol_guard_check_clock(const struct sol_guard_set *set,
+/* Is @want enough if @set counts a clock? 0, or -EINVAL and words that begin with @what. */
+int sol_guard_check_clock(const char *what, const struct sol_guard_set *set,
 			  const struct sol_reservation *want);
 
 /* Add counts of lines, @line bytes each, to @sum, which counts bytes. */

@@ -24,8 +24,7 @@ static void core_reconcile(struct sol_guard_core *core)
 		core->trouble = sol_guard_core_up(core);
 }
 
-/* May a try to make a CPU ready succeed later that failed with @err? */
-static bool may_pass(int err)
+bool sol_guard_may_pass(int err)
 {
 	switch (err) {
 	case -EINTR:
@@ -51,7 +50,7 @@ static void retry(void)
 	for_each_possible_cpu(cpu) {
 		const struct sol_guard_core *core = &sol_guard.core[cpu];
 
-		if (READ_ONCE(core->gone) || !may_pass(core->trouble))
+		if (READ_ONCE(core->gone) || !sol_guard_may_pass(core->trouble))
 			continue;
 		if (core->trouble == -EINTR)
 			schedule_work(&sol_guard.reconcile);
@@ -94,7 +93,7 @@ int sol_guard_trouble(const char *what, int cpu)
 	switch (core->step) {
 	case SOL_STEP_THREAD:
 		return sol_deny(core->trouble,
-				"%s CPU %d can't be regulated: no thread to stop it: %s",
+				"%s CPU %d can't be regulated: the kernel made no thread that stops it: %s",
 				what, cpu, no_thread(core->trouble));
 	case SOL_STEP_ENTER:
 		return sol_deny(core->trouble,

@@ -142,7 +142,7 @@ out_old:
  * too: if its interrupts used up the budget, nothing else would ever run. A weight
  * promises no more than one line.
  */
-int sol_guard_check_clock(const struct sol_guard_set *set,
+int sol_guard_check_clock(const char *what, const struct sol_guard_set *set,
 			  const struct sol_reservation *want)
 {
 	u64 ns;
@@ -153,14 +153,14 @@ int sol_guard_check_clock(const struct sol_guard_set *set,
 			continue;
 		if (want->weight)
 			return sol_deny(-EINVAL,
-					"bandwidth: weight=%u of event %s, which counts time, may be one nanosecond; reserve a rate (see event in guard/settings)",
-					want->weight, set->name[i]);
+					"%s weight=%u guarantees one line, which is one nanosecond of event %s; reserve a rate (see event in guard/settings)",
+					what, want->weight, set->name[i]);
 		ns = mul_u64_u64_div_u64(want->rate[i], set->rules.period,
 					 (u64)set->rules.line * USEC_PER_SEC);
 		if (ns < CLOCK_MIN_NS)
 			return sol_deny(-EINVAL,
-					"bandwidth: %llu bytes/s of event %s, which counts time, are %llu ns in each period of %u us; at least %u ns, for the regulation itself counts (see event in guard/settings)",
-					(u64)want->rate[i], set->name[i], ns,
+					"%s %llu bytes/s of event %s, which counts time, are %llu ns in each period of %u us; at least %u ns, for the regulation itself counts (see event in guard/settings)",
+					what, (u64)want->rate[i], set->name[i], ns,
 					set->rules.period, CLOCK_MIN_NS);
 	}
 	return 0;
@@ -177,7 +177,7 @@ int sol_guard_reserve(struct sol_group *owner, const struct cpumask *cpus,
 			       "bandwidth: r_min is not set; `soloist guard rmin` tells how much, `soloist guard set --r-min RATE` sets it (r_min in guard/settings)");
 	if (!err && want)
 		err = sol_guard_check_stop(&sol_guard.set) ?:
-		      sol_guard_check_clock(&sol_guard.set, want);
+		      sol_guard_check_clock("bandwidth:", &sol_guard.set, want);
 	if (!err && cpus)
 		err = check_owners(owner, cpus);
 	if (!err && sol_guard.reg)
@@ -222,15 +222,16 @@ bool sol_guard_reserved(const struct sol_group *owner, struct cpumask *cpus,
 	int cpu;
 
 	cpumask_clear(cpus);
-	raw_spin_lock_irq(&sol_guard.lock);
 	for_each_possible_cpu(cpu) {
-		if (!sol_guard_regulated(cpu) || sol_guard.core[cpu].owner != owner)
-			continue;
-		cpumask_set_cpu(cpu, cpus);
-		*want = sol_guard_rules(cpu)->want;
-		any = true;
+		/* For each: whoever reads must not keep periods from beginning. */
+		raw_spin_lock_irq(&sol_guard.lock);
+		if (sol_guard_regulated(cpu) && sol_guard.core[cpu].owner == owner) {
+			cpumask_set_cpu(cpu, cpus);
+			*want = sol_guard_rules(cpu)->want;
+			any = true;
+		}
+		raw_spin_unlock_irq(&sol_guard.lock);
 	}
-	raw_spin_unlock_irq(&sol_guard.lock);
 	return any;
 }
 

@@ -61,11 +61,15 @@ struct sol_regulator *sol_guard_regulator_alloc(const struct sol_guard_set *set)
 static int check_clocks(const struct sol_guard_set *set,
 			const struct sol_plans *p)
 {
+	char what[32];
 	int cpu, err = 0;
 
-	for (cpu = 0; !err && cpu < nr_cpu_ids; cpu++)
-		if (p->core[cpu].regulated)
-			err = sol_guard_check_clock(set, &p->core[cpu].want);
+	for (cpu = 0; !err && cpu < nr_cpu_ids; cpu++) {
+		if (!p->core[cpu].regulated)
+			continue;
+		snprintf(what, sizeof(what), "settings: CPU %d's", cpu);
+		err = sol_guard_check_clock(what, set, &p->core[cpu].want);
+	}
 	return err;
 }
 
@@ -229,14 +233,17 @@ void sol_guard_swap(struct sol_regulator *reg,
 	sol_guard_reconcile();
 }
 
-/* All CPUs were let go, and one may not have come back. */
+/*
+ * All CPUs were let go, and one may not have come back. If it is tried again, that is no
+ * refusal: 1, and words.
+ */
 static int all_back(void)
 {
 	int cpu, err = 0;
 
 	for (cpu = 0; !err && cpu < nr_cpu_ids; cpu++)
 		err = sol_guard_trouble("settings are in force, but", cpu);
-	return err;
+	return sol_guard_may_pass(err) ? 1 : err;
 }
 
 static int set_apply(const struct sol_guard_set *set)

@@ -77,12 +77,8 @@ fn advice_follows_a_measurement_in_a_file() {
     let out = bench(&["--only", "slices", "--json"]);
     let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     let cells = report["slices"]["cells"].as_array().unwrap();
-    assert!(
-        cells
-            .iter()
-            .all(|cell| cell["neighbours"].as_u64() <= Some(3)),
-        "{report}"
-    );
+    let few = |cell: &serde_json::Value| matches!(cell["neighbours"].as_u64(), Some(1..=3));
+    assert!(!cells.is_empty() && cells.iter().all(few), "{report}");
     assert_eq!(report.get("shown"), None);
     let of_one = ["bench", "silicon", "--simulate", "ddr3-1600k"];
     let out = soloist(root, &of_one).output().unwrap();

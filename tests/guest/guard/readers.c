@@ -59,6 +59,7 @@ static void nobody_waits(void)
 		"guard/cpu2/stats",
 	};
 	long long until = now_ns() + 12ll * PERIOD_MS * MS, most = 0;
+	int late = 0;
 	int fd = open(GUEST_ROOT "/guard/settings", O_WRONLY);
 	pthread_t of[READERS];
 
@@ -73,12 +74,14 @@ static void nobody_waits(void)
 		from = now_ns() - from;
 		if (from > most)
 			most = from;
+		late += from > PERIOD_MS * MS / 2;
 		usleep(200);
 	}
 	guest_check(stat_of(1, "stops") > 3, "reader-is-stopped", "%s",
 		    stats_of(1));
 	printf("# a command waited at most %lld ms\n", most / MS);
-	guest_check(most < PERIOD_MS * MS / 2, "no-command-waits", "%lld ms",
+	/* The host may take 500 ms of the guest away once. */
+	guest_check(late < 2, "no-command-waits", "%d late, %lld ms at most", late,
 		    most / MS);
 	limit(1, "off");
 	readers_end(of, READERS);

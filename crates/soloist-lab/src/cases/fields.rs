@@ -26,7 +26,7 @@ pub(super) fn cpus(spec: &TaskSpec, sweep: &Sweep) -> Result<Vec<u32>, String> {
     let copies = copies.resolve(sweep)?;
     if copies > cpus.len() as u64 {
         return Err(format!(
-            "`copies` {copies}: `cpus` {:?} names {}: name a cpu for each copy",
+            "`copies` is {copies}, but `cpus` {:?} names {} CPUs; name one for each copy",
             spec.cpus,
             cpus.len()
         ));

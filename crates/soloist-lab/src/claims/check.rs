@@ -63,7 +63,7 @@ fn check_keys(claim: &Claim, sweeps: bool) -> Result<(), WrongKey> {
             ..
         } => wrong(
             "margin",
-            "`margin` is not for `holds`, which compares without",
+            "`holds` takes no `margin`: write it into the comparison",
         ),
         Claim {
             margin: Some(_),

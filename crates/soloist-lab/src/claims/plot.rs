@@ -15,13 +15,13 @@ pub fn check_plot(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
     let wrong = |key: &str, what: String| Err(Wrong::at(&["plot", key], what));
     let tasks: Vec<&str> = scenario.tasks.iter().map(|t| t.name.as_str()).collect();
     if !tasks.contains(&plot.task.as_str()) {
-        let what = format!("no task `{}`; there is {}", plot.task, tasks.join(", "));
+        let what = format!("no task `{}`; there are: {}", plot.task, tasks.join(", "));
         return wrong("task", what);
     }
     let metrics: Vec<&str> = METRICS.iter().map(|(name, _)| *name).collect();
     if !metrics.contains(&plot.metric.as_str()) {
         let what = format!(
-            "no metric `{}`; there is {}",
+            "no metric `{}`; there are: {}",
             plot.metric,
             metrics.join(", ")
         );
@@ -29,7 +29,7 @@ pub fn check_plot(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
     }
     if let Some(case) = printed_of_none(plot, cases) {
         let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
-        let what = format!("no case `{case}`; there is {}", names.join(", "));
+        let what = format!("no case `{case}`; there are: {}", names.join(", "));
         return wrong("printed", what);
     }
     Ok(())

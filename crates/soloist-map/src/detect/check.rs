@@ -333,7 +333,11 @@ fn check_part(
         false => Swept::default(),
     };
     let rows = match physical && proof.banks_hold() {
-        true => check_rows(meter, &mut model, layout, &mut proof)?,
+        // Without time for rows, what banks showed stands.
+        true => match check_rows(meter, &mut model, layout, &mut proof) {
+            Err(Stop::Deadline) => None,
+            rows => rows?,
+        },
         false => None,
     };
     let invented = proof.other_bank.all - proof.other_bank.held;

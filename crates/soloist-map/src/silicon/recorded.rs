@@ -67,7 +67,8 @@ pub struct Row {
     pub slowdown: Interval,
     /// The program's time beside over its time alone under the first policy: lines that a
     /// cache no longer has count, too.
-    pub slowdown_to_first: f64,
+    /// `None`: too few blocks of the first count.
+    pub slowdown_to_first: Option<f64>,
     /// What neighbours add to a line, ns.
     pub adds: Difference,
     /// What the policy saves of that against the first one, ns of each line that the program
@@ -305,7 +306,7 @@ fn row(policy: &Placed, taken: &mut Taken) -> Option<Row> {
         alone_ns: median(&mut all(|block| block[0])),
         beside_ns: median(&mut all(|block| block[1])),
         slowdown: Interval::of_median(&all(|block| block[1] / block[0])),
-        slowdown_to_first: 0.0,
+        slowdown_to_first: None,
         adds: Difference::of(&all(|block| block[1] - block[0])),
         saves: None,
         in_all: None,
@@ -337,6 +338,7 @@ fn compared(rows: Vec<Option<Row>>, taken: &[Taken], weights: &[f64]) -> Vec<Row
             .map(|one| one[0])
             .collect::<Vec<_>>(),
     );
+    let first_counts = first.counted() >= LEAST_BLOCKS;
     let both = rows.into_iter().zip(taken).zip(weights).enumerate();
     let rows = both.filter_map(|(at, ((row, taken), weight))| {
         let both: Vec<Both> = first
@@ -357,7 +359,7 @@ fn compared(rows: Vec<Option<Row>>, taken: &[Taken], weights: &[f64]) -> Vec<Row
         row.map(|row| Row {
             saves: compares.then(|| Difference::of(&saved)),
             in_all: compares.then(|| Interval::of_median(&in_all)),
-            slowdown_to_first: weight * row.beside_ns / first_alone_ns,
+            slowdown_to_first: first_counts.then(|| weight * row.beside_ns / first_alone_ns),
             first_alone_ns,
             ..row
         })

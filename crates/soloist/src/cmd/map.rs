@@ -101,7 +101,7 @@ impl Pick {
             (Ok(_), _) => Ok(name),
             (Err(_), Some((source, _))) => Ok(source),
             (Err(error), None) => bail!(
-                "{error}; the file of the map that is loaded is missed: name it (--machine FILE), \
+                "{error}; Soloist does not find the file of the loaded map: name it (--machine FILE), \
                  or copy it to {MACHINE_DIR}/{name}.toml"
             ),
         }

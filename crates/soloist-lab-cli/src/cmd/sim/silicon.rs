@@ -289,7 +289,8 @@ fn figures(rows: &[Both]) -> comfy_table::Table {
                     "{:.3} ({:.3} to {:.3})",
                     s.slowdown.median, s.slowdown.low, s.slowdown.high
                 ),
-                format!("{:.3}", s.slowdown_to_first),
+                s.slowdown_to_first
+                    .map_or("-".to_owned(), |to| format!("{to:.3}")),
                 format!("{:.0}", s.p99_alone_ns),
                 format!("{:.0}", s.p99_beside_ns),
                 format!("{:.0}", s.neighbours_bytes_per_second / 1e6),

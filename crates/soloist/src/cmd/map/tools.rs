@@ -508,13 +508,13 @@ fn text_of_rows(rows: &Rows) -> String {
     let ((a, b), (c, d)) = (rows.same, rows.other);
     let untried = match rows.untried {
         0 => String::new(),
-        n => format!("; nothing tested {n} row functions"),
+        n => format!("; {n} row functions were not tested"),
     };
     let wrong = match rows.hold {
         true => "",
         false => "; contradicted: its rows are others",
     };
-    format!("rows: {a} of {b} pairs of one row and {c} of {d} of two held{untried}{wrong}\n")
+    format!("rows: {a} of {b} pairs in one row are fast, {c} of {d} pairs in two rows are slow{untried}{wrong}\n")
 }
 
 /// How much of memory a map that fits may still be wrong in.
