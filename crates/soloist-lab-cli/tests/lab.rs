@@ -262,7 +262,7 @@ fn what_a_scenario_says_in_vain_is_refused_by_check() {
     let claim = "[[claim]]\nwhat = \"more\"\n";
     for (from, to, line, words) in [
         ("[\"buddy\"]", "[\"buddy\", \"buddy\"]", 1, "`buddy` is in `policies` twice"),
-        ("cpus = \"0\"", "cpus = \"0-1\"\ncopies = 3", 9, "`copies` 3: `cpus` \"0-1\" names 2"),
+        ("cpus = \"0\"", "cpus = \"0-1\"\ncopies = 3", 9, "`copies` is 3, but `cpus` \"0-1\" names 2 CPUs"),
         ("bytes = \"4M\"", "bytes = 0", 9, "`bytes` 0: expected 1"),
         ("work = 2000", "work = 0", 9, "`work` 0: expected 1"),
         ("work = 2000", "work = 1\nstride = 64", 9, "`stride` is for kinds"),
@@ -293,7 +293,7 @@ fn what_a_scenario_says_in_vain_is_refused_by_check() {
             "[[task]]",
             "[plot]\ntask = \"nobody\"\nmetric = \"time\"\ny = \"\"\n[[task]]",
             9,
-            "no task `nobody`; there is reader",
+            "no task `nobody`; there are: reader",
         ),
         (
             "[[task]]",
@@ -305,7 +305,7 @@ fn what_a_scenario_says_in_vain_is_refused_by_check() {
             "[[task]]",
             "[plot]\ntask = \"reader\"\nmetric = \"time\"\ny = \"\"\nprinted = { mem = 1.0 }\n[[task]]",
             12,
-            "no case `mem`; there is buddy",
+            "no case `mem`; there are: buddy",
         ),
         (
             "[[claim]]",
@@ -323,7 +323,7 @@ fn what_a_scenario_says_in_vain_is_refused_by_check() {
             "[[claim]]",
             &format!("{claim}ours = \"1\"\nmargin = 0.5\ntheirs = 1.0\nholds = \"1 < 2\"\n[[claim]]"),
             18,
-            "`margin` is not for `holds`",
+            "`holds` takes no `margin`",
         ),
         (
             "[[claim]]",
