@@ -23,21 +23,15 @@ use soloist_silicon::stage::{Both, Player, Silicon};
 
 const BANKS: usize = 16;
 
-/// A program that reads lines all over 4 MiB.
-fn recording(dir: &Path) -> Part {
-    let line = |i: u64| {
-        format!(
-            "{:#x} READ {}\n",
-            i * 0x9e37_79b9 % (1 << 22) & !63,
-            i * 200
-        )
-    };
+/// A program of these reads, one every `work` cycles, behind a cache of two lines.
+fn read(dir: &Path, machine: &str, lines: impl Iterator<Item = u64>, work: u64) -> Part {
+    let line = |(at, line): (u64, u64)| format!("{line:#x} READ {}\n", at * work);
     let trace = dir.join("trace");
-    fs::write(&trace, (0..2_000).map(line).collect::<String>()).unwrap();
+    fs::write(&trace, (0..).zip(lines).map(line).collect::<String>()).unwrap();
     let target = Target {
         out: &dir.join("rec"),
-        name: "walk".to_owned(),
-        machine: "sapphire-rapids-slice".to_owned(),
+        name: "reads".to_owned(),
+        machine: machine.to_owned(),
         map: String::new(),
         caches: vec![Cache {
             name: "l1d".to_owned(),
@@ -49,27 +43,16 @@ fn recording(dir: &Path) -> Part {
     load(&dir.join("rec"), 0, Lines::ALL).unwrap()
 }
 
+/// A program that reads lines all over 4 MiB.
+fn recording(dir: &Path) -> Part {
+    let lines = (0..2_000).map(|i| i * 0x9e37_79b9 % (1 << 22) & !63);
+    read(dir, "sapphire-rapids-slice", lines, 200)
+}
+
 /// A program that reads 4 MiB line by line, over and over.
 fn reuse(dir: &Path) -> Part {
-    let line = |i: u64| format!("{:#x} READ {}\n", i * 64 % (4 << 20), i * 50);
-    fs::write(
-        dir.join("trace"),
-        (0..200_000).map(line).collect::<String>(),
-    )
-    .unwrap();
-    let target = Target {
-        out: &dir.join("rec"),
-        name: "reuse".to_owned(),
-        machine: "skylake".to_owned(),
-        map: String::new(),
-        caches: vec![Cache {
-            name: "l1d".to_owned(),
-            sets: 1,
-            ways: 2,
-        }],
-    };
-    import(&[dir.join("trace")], Format::Dramsim3, &target).unwrap();
-    load(&dir.join("rec"), 0, Lines::ALL).unwrap()
+    let lines = (0..200_000).map(|i| i * 64 % (4 << 20));
+    read(dir, "skylake", lines, 50)
 }
 
 /// No page colour divides a hashed cache, so a quarter of the banks costs no part of it.
