@@ -43,7 +43,8 @@ struct sol_guard_core_stats {
  *
  * Return: 0; what @edit says; -EINVAL, -EBUSY, -EOPNOTSUPP, -ENXIO, -ENOMEM: nothing has
  * changed, and last_cmd_status says why. 1: all is in force, but a CPU could not be made
- * ready, which last_cmd_status names; it is tried again.
+ * ready, which last_cmd_status names; it is tried again. If a later try is of no use, its
+ * errno, and the sentence says that settings are in force.
  */
 int sol_guard_edit(int (*edit)(struct sol_guard_set *set, const void *arg),
 		   const void *arg);
@@ -83,7 +84,7 @@ int sol_guard_may_recolor(const struct sol_group *group);
 
 /*
  * Give counters and a thread to CPUs with a reservation, and to no others. Where that
- * fails and may not fail later, work tries again.
+ * fails but may succeed later, work tries again.
  */
 void sol_guard_reconcile(void);
 /* Take them from all CPUs. */
@@ -98,10 +99,6 @@ void sol_guard_swap(struct sol_regulator *reg, const struct sol_guard_set *set);
 
 /* Can this kernel stop a CPU as @set says? 0, or -EOPNOTSUPP and words. */
 int sol_guard_check_stop(const struct sol_guard_set *set);
-
-/* Is @want enough if @set counts a clock? 0, or -EINVAL and words that begin with @what. */
-int sol_guard_check_clock(const char *what, const struct sol_guard_set *set,
-			  const struct sol_reservation *want);
 
 /* Add counts of lines, @line bytes each, to @sum, which counts bytes. */
 void sol_guard_stats_add(struct sol_core_stats *sum,

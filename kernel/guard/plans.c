@@ -12,6 +12,9 @@
 #include "../palette/map.h"
 #include "plans.h"
 
+/* Least budget of a clock event in a period: it pays for some interrupts. */
+#define CLOCK_MIN_NS	20000
+
 /* ---- Pools: who shares bank sets with whom ---- */
 
 static const struct sol_colors *colors_of(const struct sol_group *owner)
@@ -46,6 +49,37 @@ int sol_guard_pools(const struct sol_guard_set *set,
 	mutex_unlock(&sol_group_mutex);
 	kvfree(colors);
 	return err;
+}
+
+/* ---- Clocks ---- */
+
+/*
+ * Without a PMU a clock event stands for traffic. It counts the time of regulation,
+ * too: if its interrupts used up the budget, nothing else would ever run. A weight
+ * promises no more than one line.
+ */
+int sol_guard_check_clock(const char *what, const struct sol_guard_set *set,
+			  const struct sol_reservation *want)
+{
+	u64 ns;
+	int i;
+
+	for (i = 0; i < SOL_TRAFFICS; i++) {
+		if (!*set->name[i] || !sol_event_is_clock(&set->event[i]))
+			continue;
+		if (want->weight)
+			return sol_deny(-EINVAL,
+					"%s weight=%u guarantees one line, which is one nanosecond of event %s; reserve a rate (see event in guard/settings)",
+					what, want->weight, set->name[i]);
+		ns = mul_u64_u64_div_u64(want->rate[i], set->rules.period,
+					 (u64)set->rules.line * USEC_PER_SEC);
+		if (ns < CLOCK_MIN_NS)
+			return sol_deny(-EINVAL,
+					"%s %llu bytes/s of event %s, which counts time, are %llu ns in each period of %u us; at least %u ns, for the regulation itself counts (see event in guard/settings)",
+					what, (u64)want->rate[i], set->name[i], ns,
+					set->rules.period, CLOCK_MIN_NS);
+	}
+	return 0;
 }
 
 /* ---- Plans ---- */

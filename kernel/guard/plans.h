@@ -39,6 +39,10 @@ int sol_plans_try(const struct sol_plans *p, struct sol_regulator *reg,
 /* The regulator in use gets the reservations of @p, which fit. Under the lock. */
 void sol_plans_put(const struct sol_plans *p, struct sol_regulator *reg);
 
+/* Is @want enough if @set counts a clock? 0, or -EINVAL and words that begin with @what. */
+int sol_guard_check_clock(const char *what, const struct sol_guard_set *set,
+			  const struct sol_reservation *want);
+
 /* A regulator for @set without reservations; an ERR_PTR, and words. */
 struct sol_regulator *sol_guard_regulator_alloc(const struct sol_guard_set *set);
 void sol_guard_regulator_free(struct sol_regulator *reg);

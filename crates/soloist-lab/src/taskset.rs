@@ -475,8 +475,8 @@ fn estimate(rows: &[Row], policy: Policy, task: &str, figure: Figure) -> Option<
     Some(Estimate::jackknife(mean(&all), &without))
 }
 
-/// Whether a seed has no such figure: a time, where no job of the task was completed.
-/// What the other seeds have is the figure of those that had luck.
+/// Whether a seed lacks the claim's figure: a time, where no job of the task was completed.
+/// The mean over the other seeds would be too good.
 fn is_partial(rows: &[Row], policy: Policy, claim: &TaskClaim) -> bool {
     let mut mine = rows
         .iter()

@@ -28,6 +28,12 @@ impl Topology {
         self.cpus.len()
     }
 
+    /// Number of CPUs.
+    #[must_use]
+    pub fn processors(&self) -> usize {
+        self.cpus_of_nodes().iter().map(Vec::len).sum()
+    }
+
     /// The CPUs of each node, ascending.
     #[must_use]
     pub fn cpus_of_nodes(&self) -> Vec<Vec<u32>> {

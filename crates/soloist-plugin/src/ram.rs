@@ -2,7 +2,8 @@
 //!
 //! QEMU tells the physical address of data, but of instructions only where in
 //! its own memory they lie. The guest's memory is one memfd a node that has some, or one
-//! for all, made in order, so that their inode numbers ascend; `/proc/self/maps` says where they are.
+//! for all, made in order, so that their inode numbers ascend; `/proc/self/maps` says where
+//! they are.
 
 use soloist_record::plan::Plan;
 

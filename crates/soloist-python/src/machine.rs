@@ -61,8 +61,7 @@ impl Machine {
 
     #[getter]
     fn cpus(&self) -> usize {
-        let nodes = self.machine.topology.cpus_of_nodes();
-        nodes.iter().map(Vec::len).sum()
+        self.machine.topology.processors()
     }
 
     #[getter]

@@ -64,18 +64,22 @@ def test_wrong_words_of_traces():
             soloist.sim.trace(given, **{"machine": "ddr3-1600k"} | options)
 
 
+def imported(soloist_lab, trace, out):
+    """The trace as a recording in `out`."""
+    subprocess.run(
+        [soloist_lab, "sim", "import", "--format", "ramulator", "-o", out, trace],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return out
+
+
 @pytest.fixture
 def recording(soloist_lab, tmp_path):
     """A trace of another tool as a recording."""
     trace = tmp_path / "t.trace"
     lines = [f"{0x1000_0000 + i * 4160:#x} {'W' if i % 3 == 0 else 'R'}\n" for i in range(2000)]
     trace.write_text("".join(lines))
-    out = tmp_path / "t.rec"
-    subprocess.run(
-        [soloist_lab, "sim", "import", "--format", "ramulator", "-o", out, trace],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return out
+    return imported(soloist_lab, trace, tmp_path / "t.rec")
 
 
 def test_a_recording_is_read_in_batches(recording):
@@ -121,12 +125,7 @@ def long_recording(soloist_lab, tmp_path):
     trace = tmp_path / "long.trace"
     some = (i if i % 2 else i * 7919 % (i + 1) for i in range(400_000))
     trace.write_text("".join(f"{0x1000_0000 + i * 4160:#x} R\n" for i in some))
-    out = tmp_path / "long.rec"
-    subprocess.run(
-        [soloist_lab, "sim", "import", "--format", "ramulator", "-o", out, trace],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return out
+    return imported(soloist_lab, trace, tmp_path / "long.rec")
 
 
 @pytest.mark.parametrize(

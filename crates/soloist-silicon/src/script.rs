@@ -49,8 +49,8 @@ pub struct Script {
 #[must_use]
 pub fn of_recording(program: &Program, lane: &Lane, frames: &[u32], cut: &Cut) -> Script {
     let mut maker = Maker::new(&cut.platform);
-    let cached = |frame: u32| cut.cached(frame);
-    let pages: HashMap<u64, u32> = frames.iter().map(|&frame| cached(frame)).zip(0..).collect();
+    let cached: Vec<u64> = frames.iter().map(|&frame| cut.cached(frame)).collect();
+    let pages: HashMap<u64, u32> = cached.iter().copied().zip(0..).collect();
     let mut cache = Cache::new(cut.platform.llc.shape);
     let push = |maker: &mut Maker, line: u64| {
         if let Some(&page) = pages.get(&(line >> 6)) {
@@ -59,8 +59,8 @@ pub fn of_recording(program: &Program, lane: &Lane, frames: &[u32], cut: &Cut) -
     };
     for step in program.steps(lane) {
         let Step::Access(access) = step else { continue };
-        let frame = frames.get(access.page as usize).copied().unwrap_or(0);
-        let line = cached(frame) << 6 | u64::from(access.line);
+        let frame = cached.get(access.page as usize).copied().unwrap_or(0);
+        let line = frame << 6 | u64::from(access.line);
         if access.kind == Cause::WriteBack {
             let out = cache.insert(line, true);
             out.filter(|v| v.dirty)

@@ -254,7 +254,7 @@ impl Report {
     }
 }
 
-/// What a folder has, which is not nothing.
+/// Reads the outcomes of a folder, which must have some.
 fn outcomes(folder: &Path) -> Result<Vec<ExperimentOutcome>> {
     let outcomes = folder::read(folder)?;
     if outcomes.is_empty() {

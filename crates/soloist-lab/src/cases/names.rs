@@ -9,7 +9,7 @@ use crate::spec::{Scenario, Wrong};
 /// Refuses what would be measured under one name and is two things.
 ///
 /// # Errors
-/// What is there twice, or the tasks whose values would have one name.
+/// Names the element that stands twice in a list, or the tasks whose values share a name.
 pub(super) fn check(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
     twice(&["policies"], &scenario.policies)?;
     if let Some(regulator) = &scenario.regulator {

@@ -7,7 +7,7 @@ use crate::spec::{Plot, Scenario, Wrong};
 /// A plot of what this scenario measures.
 ///
 /// # Errors
-/// What it names and is not measured.
+/// Names the task, metric or case that this scenario does not measure.
 pub fn check_plot(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
     let Some(plot) = &scenario.plot else {
         return Ok(());

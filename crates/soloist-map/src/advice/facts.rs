@@ -58,7 +58,7 @@ impl Facts {
         let has = |flag: &str| flags.split_whitespace().any(|word| word == flag);
         let topology = topology(host);
         let of_nodes = topology.cpus_of_nodes();
-        let processors = of_nodes.iter().map(Vec::len).sum();
+        let processors = topology.processors();
         Self {
             nodes: of_nodes.iter().filter(|cpus| !cpus.is_empty()).count(),
             processors,

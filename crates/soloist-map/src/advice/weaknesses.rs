@@ -69,8 +69,7 @@ pub fn no_channel_colors(map: &AddrMap) -> Option<String> {
 /// The grave ones on this host in a line, for those who colour; `None`: there are none.
 #[must_use]
 pub fn warning(map: &AddrMap, host: &Host) -> Option<String> {
-    let processors = topology(host).cpus_of_nodes().iter().map(Vec::len).sum();
-    let grave = weaknesses(map, processors)
+    let grave = weaknesses(map, topology(host).processors())
         .into_iter()
         .filter(|w| w.is_grave);
     let grave: Vec<String> = grave.map(|weakness| weakness.says).collect();

@@ -18,7 +18,7 @@ use super::source::{Addresses, TimingSource};
 use super::sweep::{sweep, Anchors, Swept};
 use super::Options;
 
-/// What a map may leave out: less than firmware takes somewhere in memory.
+/// A map may leave out less than this: firmware takes as much somewhere in memory.
 const SCRAP: u64 = 16 << 20;
 /// Evidence against a map that something contradicts for certain.
 const CONTRADICTED: f64 = -10.0;
@@ -222,7 +222,7 @@ fn left_out(source: &dyn TimingSource, map: &MapSpec) -> Vec<RamRange> {
     left
 }
 
-/// What of `memory` lies beside all `ranges`.
+/// Returns the parts of `memory` that lie in none of `ranges`.
 fn beside(memory: RamRange, ranges: &[MapRange]) -> Vec<RamRange> {
     let mut left = vec![memory];
     for range in ranges {
@@ -363,15 +363,15 @@ fn check_part(
     })
 }
 
-/// Against a map that is wrong, every second prediction fails; measuring errs about once in
-/// a hundred. What is invented fails for certain.
+/// Returns how much the pairs speak for the map. If the map is wrong, every second prediction
+/// fails; if it is right, one in fifty does.
 fn log_odds(tally: &Tally) -> f64 {
     let failed = f64::from(tally.all - tally.held);
     f64::from(tally.held) * (0.98f64 / 0.5).ln() + failed * (0.02f64 / 0.5).ln()
 }
 
-/// Tests the rows of `layout`, whose banks hold. What fails is looked at once more, by finding
-/// the rows: a controller that closes some after a while is nothing against a map.
+/// Tests the rows of `layout`, whose banks hold. If they fail, the function finds the rows and
+/// compares: a controller that closes rows after a while does not contradict a map.
 fn check_rows(
     meter: &mut Meter<'_>,
     model: &mut Model,

@@ -120,8 +120,8 @@ impl Density {
     }
 
     /// What private banks are expected to save where all processors are busy, as a share
-    /// of an access alone: middle, and low and high in 99 of 100 cases. `None`: no law, or nobody knows how many banks
-    /// there are.
+    /// of an access alone: low, middle, high; between low and high in 99 of 100 cases. `None`:
+    /// no law, or nobody knows how many banks there are.
     #[must_use]
     pub fn expected(&self) -> Option<[f64; 3]> {
         let (law, here) = (self.law?, self.here?);

@@ -66,8 +66,7 @@ pub struct Row {
     /// 100 cases.
     pub slowdown: Interval,
     /// The program's time beside over its time alone under the first policy: lines that a
-    /// cache no longer has count, too.
-    /// `None`: too few blocks of the first count.
+    /// cache no longer has count, too. `None`: too few blocks of the first count.
     pub slowdown_to_first: Option<f64>,
     /// What neighbours add to a line, ns.
     pub adds: Difference,

@@ -24,16 +24,17 @@ impl Interval {
     /// shows heads. Fewer than eight values don't suffice; their interval is that of all.
     #[must_use]
     pub fn of_median(values: &[f64]) -> Self {
-        let mut sorted = values.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let (Some(&first), Some(&last)) = (sorted.first(), sorted.last()) else {
+        let Some(last) = values.len().checked_sub(1) else {
             return Self::default();
         };
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
         let left_out = left_out(sorted.len());
+        let (low, high) = (sorted[left_out], sorted[last - left_out]);
         Self {
-            median: median(&mut sorted.clone()),
-            low: sorted.get(left_out).map_or(first, |&low| low),
-            high: sorted.iter().rev().nth(left_out).map_or(last, |&high| high),
+            median: median(&mut sorted),
+            low,
+            high,
         }
     }
 }

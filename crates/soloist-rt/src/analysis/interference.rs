@@ -37,9 +37,10 @@
 //!
 //! # Assumptions
 //! Everything in DRAM, all pages of a task on its core's node, no DMA, no SMI,
-//! no shared data; no refreshes beyond the usual (`refresh_management`); FR-FCFS in which a bank's oldest request is passed at most
-//! `hit_cap` times; caches whose misses don't get more by being late. The private caches'
-//! prefetcher may add to what is in flight and is counted there.
+//! no shared data; no refreshes beyond the usual (`refresh_management`); FR-FCFS in which a
+//! bank's oldest request is passed at most `hit_cap` times; caches whose misses don't get
+//! more by being late. The private caches' prefetcher may add to what is in flight and is
+//! counted there.
 
 use serde::Serialize;
 use soloist_memory::dram::Timing;

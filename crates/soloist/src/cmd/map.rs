@@ -97,10 +97,12 @@ impl Pick {
         let loaded = Control::open(&Host::live()).and_then(|control| control.map());
         let loaded = loaded.context("no machine was named (--machine NAME)")?;
         let name = loaded.name();
-        match (known::find(&name), up::loaded_machine(&loaded)) {
-            (Ok(_), _) => Ok(name),
-            (Err(_), Some((source, _))) => Ok(source),
-            (Err(error), None) => bail!(
+        let Err(error) = known::find(&name) else {
+            return Ok(name);
+        };
+        match up::loaded_machine(&loaded) {
+            Some((source, _)) => Ok(source),
+            None => bail!(
                 "{error}; Soloist does not find the file of the loaded map: name it (--machine FILE), \
                  or copy it to {MACHINE_DIR}/{name}.toml"
             ),

@@ -248,13 +248,8 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
         taken: 0.01,
         noise: args.noise,
     };
-    let cpus = known
-        .topology
-        .cpus_of_nodes()
-        .iter()
-        .map(Vec::len)
-        .sum::<usize>();
-    let neighbours = MOST_NEIGHBOURS.min(cpus.saturating_sub(1));
+    let others = known.topology.processors().saturating_sub(1);
+    let neighbours = others.min(MOST_NEIGHBOURS);
     let mut report = Report::of(format!("{machine}{SIMULATED}"), "cycles");
     report.page_bytes = 2 << 20;
     if neighbours == 0 {
