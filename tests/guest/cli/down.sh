@@ -7,9 +7,10 @@ set -u
 map=$(mktemp)
 cat $root/map >"$map"
 
-# The alarm is set on another CPU: with real-time locks a thread of the kernel with less priority
-# than the spinner delivers it.
-taskset -c 0 timeout 8 chrt -f 50 taskset -c 1 sh -c 'while :; do :; done' &
+# All of this on another CPU: with real-time locks a thread of the kernel with less priority than
+# the spinner delivers the alarms of the CPU.
+taskset -pc 0 $$ >/dev/null
+timeout 8 chrt -f 50 taskset -c 1 sh -c 'while :; do :; done' &
 sleep 0.5
 out=$(soloist down 2>&1)
 same down $? 0

@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::machine::host::Host;
 
-/// How long it is looked.
-const LOOK: Duration = Duration::from_millis(250);
+/// How long it is looked: the kernel's period of real-time throttling by default. In a
+/// shorter look the pause at the end of a period would weigh too much.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Share of that time from which on a thread spins. The kernel lets real-time threads
 /// have 95 % by default.
@@ -38,7 +39,7 @@ struct Used {
     ticks: u64,
 }
 
-/// Looks a quarter of a second for threads of SCHED_FIFO and SCHED_RR that run without
+/// Looks a second for threads of SCHED_FIFO and SCHED_RR that run without
 /// a pause. What waits until each processor has scheduled waits for them.
 pub fn spinners(host: &Host) -> Vec<Spinner> {
     let before = real_time(host);
