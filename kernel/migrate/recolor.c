@@ -61,6 +61,7 @@ struct found {
  * @task: the only one whose pages move; NULL: all of the group's
  * @mm: the address space
  * @colors: the group's
+ * @nodes: that its task may allocate on
  * @text: pages of files are worth a copy
  * @at: where the next slice begins
  * @looked: entries of page tables that the slice looked at
@@ -74,6 +75,7 @@ struct recolor {
 	struct task_struct *task;
 	struct mm_struct *mm;
 	struct sol_sweep colors;
+	nodemask_t nodes;
 	bool text;
 	unsigned long at;
 	u32 looked;
@@ -85,6 +87,11 @@ struct recolor {
 
 /* ---- Targets ---- */
 
+/*
+ * Of the page's own node if the group has colours there, as a policy of its mapping may
+ * want it; else of one near that, on which its task may allocate. Where the current task
+ * runs, who only asks for it, means nothing.
+ */
 static struct page *recolor_target(struct page *src, void *ctx)
 {
 	struct recolor *r = ctx;
@@ -93,7 +100,8 @@ static struct page *recolor_target(struct page *src, void *ctx)
 		.gfp = GFP_HIGHUSER_MOVABLE | __GFP_NOWARN,
 		.modest = true,
 		.target = true,
-		.nid = NUMA_NO_NODE,
+		.nid = page_to_nid(src),
+		.allowed = &r->nodes,
 	};
 	int users = sol_lists_begin();
 	struct page *page;
@@ -313,6 +321,18 @@ static struct mm_struct *mm_of(struct task_struct *task,
 	return NULL;
 }
 
+static nodemask_t nodes_of(struct task_struct *task)
+{
+	u64 nodes = sol_member_nodes(task);
+	nodemask_t mask = NODE_MASK_NONE;
+	int nid;
+
+	for (nid = 0; nid < min(SOL_MAX_NODES, MAX_NUMNODES); nid++)
+		if (nodes & BIT_ULL(nid))
+			node_set(nid, mask);
+	return mask;
+}
+
 static int recolor_tasks(struct recolor *r, struct task_struct **tasks, u32 n)
 {
 	struct mm_struct *last = NULL;
@@ -326,6 +346,7 @@ static int recolor_tasks(struct recolor *r, struct task_struct **tasks, u32 n)
 			continue;
 		last = mm;	/* threads of a process stand side by side */
 		r->mm = mm;
+		r->nodes = nodes_of(tasks[i]);
 		err = one_mm(r);
 		mmput_async(mm);
 	}

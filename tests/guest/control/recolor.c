@@ -213,6 +213,50 @@ static void forked(void)
 	waitpid(child, &status, 0);
 }
 
+/* Move to the CPUs of node @node, or of any. Return: false: it has none. */
+static bool run_on_node(int node)
+{
+	char path[64], list[64] = "";
+	unsigned int cpu;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/cpulist", node);
+	f = fopen(path, "r");
+	if (!f || !fgets(list, sizeof(list), f) || sscanf(list, "%u", &cpu) != 1)
+		return false;
+	fclose(f);
+	guest_run_on(cpu);
+	return true;
+}
+
+/* The task's memory policy holds, and not the node of whoever writes to the file. */
+static void bound(void)
+{
+	const struct sol_map *map = guest_map();
+	unsigned int there = map->n_bank_sets / map->n_nodes + 3;
+	struct servant s;
+	long in, far;
+	int err;
+
+	if (map->n_nodes < 2 || !run_on_node(1)) {
+		guest_skip("recolor-bound", "this guest has no second node");
+		return;
+	}
+	s = serve(NULL, 4 << 20, SERVE_BOUND);
+	guest_check(!guest_writef(MINE "bank_set", "3,%u", there), "recolor-two-nodes", "%s",
+		    guest_status());
+	join(s.pid);
+	err = recolor(s.pid);
+	in = servant_in(&s, 3);
+	far = servant_far(&s);
+	guest_check(!err && !far && in >= (long)(s.bytes / GUEST_PAGE) * 99 / 100, "recolor-bound",
+		    "%d: of %zu pages %ld are in colour on their node, %ld on another", err,
+		    s.bytes / GUEST_PAGE, in, far);
+	guest_check(dismiss(&s), "recolor-bound-content", "it changed");
+	guest_run_on(0);
+	guest_writef(MINE "bank_set", "%d", set);
+}
+
 static void refused(void)
 {
 	struct servant s = serve(NULL, GUEST_PAGE, 0);
@@ -246,6 +290,7 @@ int main(void)
 	threads_and_forks();
 	ends();
 	forked();
+	bound();
 	guest_check(!guest_ungroup("mine"), "recolor-group-goes", "%s",
 		    guest_status());
 	return guest_exit();
