@@ -32,6 +32,7 @@
 
 #include "../command/status.h"
 #include "../fault/request.h"
+#include "../fault/text.h"
 #include "../frames/store.h"
 #include "../group/group.h"
 #include "../group/member.h"
@@ -62,7 +63,7 @@ struct found {
  * @mm: the address space
  * @colors: the group's
  * @nodes: that its task may allocate on
- * @text: pages of files are worth a copy
+ * @file_stays: the mapping that is looked at has pages of files that no access copies
  * @at: where the next slice begins
  * @looked: entries of page tables that the slice looked at
  * @found: pages that the slice found
@@ -76,7 +77,7 @@ struct recolor {
 	struct mm_struct *mm;
 	struct sol_sweep colors;
 	nodemask_t nodes;
-	bool text;
+	bool file_stays;
 	unsigned long at;
 	u32 looked;
 	struct found found[SOL_BATCH_PAGES];
@@ -119,6 +120,9 @@ static struct page *recolor_target(struct page *src, void *ctx)
 static int test_walk(unsigned long start, unsigned long end,
 		     struct mm_walk *walk)
 {
+	struct recolor *r = walk->private;
+
+	r->file_stays = sol_text_stays(r->group->id, walk->vma);
 	return !!(walk->vma->vm_flags & (VM_SHARED | VM_PFNMAP | VM_IO |
 					 VM_MIXEDMAP | VM_HUGETLB));
 }
@@ -158,7 +162,7 @@ static int visit_pte(pte_t *pte, unsigned long addr, unsigned long next,
 		recolor_job.report.in_place++;
 		goto next;
 	}
-	if (!PageAnon(page) && !r->text)
+	if (!PageAnon(page) && r->file_stays)
 		goto next;
 	if (PageCompound(page) && r->n) {
 		r->at = addr;
@@ -424,7 +428,6 @@ int sol_recolor(struct sol_group *group, struct task_struct *task,
 		r->batch.report = &recolor_job.report;
 		r->group = group;
 		r->task = task;
-		r->text = READ_ONCE(group->text) != SOL_COPIES_NONE;
 		err = sol_job_passes(&recolor_job, recolor_pass, r);
 	}
 	kfree(r);

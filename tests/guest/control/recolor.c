@@ -257,6 +257,44 @@ static void bound(void)
 	guest_writef(MINE "bank_set", "%d", set);
 }
 
+/* A data file stays in the page cache: to undo its mappings brings nothing. */
+static void data_file(void)
+{
+	const size_t bytes = 64 * GUEST_PAGE;
+	int fd = open("recolor-data", O_RDWR | O_CREAT | O_TRUNC, 0600), go[2], ready[2], status;
+	long there = 0;
+	char *p, c;
+	pid_t pid;
+	size_t i;
+
+	if (fd < 0 || ftruncate(fd, bytes) || pipe(go) || pipe(ready))
+		guest_die("recolor-data: %s", strerror(errno));
+	p = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		guest_die("mmap: %s", strerror(errno));
+	pid = fork();
+	if (!pid) {
+		close(go[1]);
+		for (i = 0; i < bytes; i += GUEST_PAGE)
+			(void)*(volatile char *)(p + i);
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		_exit(read(go[0], &c, 1) != 0);
+	}
+	if (read(ready[0], &c, 1) != 1)
+		guest_die("the reader failed");
+	join(pid);
+	recolor(pid);
+	for (i = 0; i < bytes; i += GUEST_PAGE)
+		there += !!guest_pfn(pid, p + i);
+	guest_check(there == 64, "recolor-leaves-data", "%ld of 64 pages are mapped", there);
+	close(go[1]);
+	waitpid(pid, &status, 0);
+	munmap(p, bytes);
+	close(fd);
+	unlink("recolor-data");
+}
+
 static void refused(void)
 {
 	struct servant s = serve(NULL, GUEST_PAGE, 0);
@@ -290,6 +328,7 @@ int main(void)
 	threads_and_forks();
 	ends();
 	forked();
+	data_file();
 	bound();
 	guest_check(!guest_ungroup("mine"), "recolor-group-goes", "%s",
 		    guest_status());
