@@ -462,6 +462,9 @@ static int bind(struct sol_group *group, char *paths)
 	list_for_each_entry(b, &bindings, link)
 		b->stays = false;
 	err = make_each(group, paths, &made);
+	/* Who removes it unbinds it afterwards, which waits for us. */
+	if (!err && made && READ_ONCE(group->dead))
+		err = sol_deny(-ENOENT, "%s: the group was removed", group->name);
 	if (err) {
 		free_all(made);
 		return err;

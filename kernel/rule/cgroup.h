@@ -16,7 +16,7 @@ struct task_struct;
  * @paths: of the cgroups, one a line, from the root of the hierarchy; they need not
  *	exist yet. "": unbind; members stay. The text is used up
  *
- * May sleep. Return: 0, -EINVAL, -EBUSY or -ENOMEM, and words.
+ * May sleep. Return: 0, -EINVAL, -EBUSY, -ENOENT (it was removed) or -ENOMEM, and words.
  */
 int sol_cgroup_bind(struct sol_group *group, char *paths);
 void sol_cgroup_unbind(struct sol_group *group);

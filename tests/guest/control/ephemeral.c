@@ -91,6 +91,11 @@ int main(void)
 		    "nobody-joins-what-is-gone", "%s", guest_status());
 	guest_check(guest_write("groups/a/ephemeral", "0") == -ENOENT,
 		    "does-not-come-back", "took it");
+	guest_check(guest_write("groups/a/cgroup", "/gone") == -ENOENT &&
+		    strstr(guest_status(), "the group was removed"),
+		    "no-cgroup-for-what-is-gone", "%s", guest_status());
+	guest_check(!guest_write("groups/a/cgroup", "\n"), "unbinds-what-is-gone", "%s",
+		    guest_status());
 	guest_check(!guest_ungroup("a"), "directory-goes", "%s",
 		    guest_status());
 	return guest_exit();
