@@ -140,10 +140,11 @@ bool sol_store_shrunk_lately(int nid)
 	return at && time_before(jiffies, at + HZ);
 }
 
-u64 sol_store_drain_all(void)
+/* Return: frames given back; @n_of: becomes how many of these were of @nodes. */
+static u64 drain_all(u64 nodes, u64 *n_of)
 {
 	u64 given = 0;
-	int users;
+	int users, nid;
 	u32 n = cells_begin(&users), i, pfn;
 
 	sol_cpu_lists_flush();
@@ -155,6 +156,8 @@ u64 sol_store_drain_all(void)
 			pfn = drain_one(i, false);
 			if (pfn == SOL_NO_FRAME)
 				break;
+			nid = page_to_nid(pfn_to_page(pfn));
+			*n_of += nid < 64 && nodes >> nid & 1;
 			sol_store_give(pfn);
 			if (!(++given % 1024))
 				cond_resched();
@@ -168,13 +171,22 @@ u64 sol_store_drain_all(void)
 	return given;
 }
 
-u64 sol_store_drain_oom(void)
+u64 sol_store_drain_all(void)
+{
+	u64 unused = 0;
+
+	return drain_all(0, &unused);
+}
+
+u64 sol_store_drain_oom(u64 nodes)
 {
 	struct sol_store_stats before;
+	u64 n_of = 0;
 
 	sol_store_stats(&before);
 	atomic64_add(before.kept, &unkept);
-	return sol_store_drain_all();
+	drain_all(nodes, &n_of);
+	return n_of;
 }
 
 /* Frames of one step of an eviction; they are freed outside the lock. */

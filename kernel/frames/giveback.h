@@ -52,8 +52,11 @@ bool sol_store_shrunk_lately(int nid);
 /* Give back all listed frames, reserved ones too. Sleeps. Return: how many. */
 u64 sol_store_drain_all(void);
 
-/* The same, because the kernel is about to kill something; counted apart. */
-u64 sol_store_drain_oom(void);
+/*
+ * The same, because the kernel is about to kill something; counted apart. Return: how many
+ * were of @nodes, a bitmap: where the task that wants memory may have some.
+ */
+u64 sol_store_drain_oom(u64 nodes);
 
 /* Give back all listed frames in [start, end). May sleep. */
 void sol_store_evict(u64 start, u64 end);

@@ -30,6 +30,7 @@
 #include "../hook/probe.h"
 #include "keep.h"
 #include "../frames/giveback.h"
+#include "../group/member.h"
 #include "../frames/store.h"
 
 #define ACCOUNT_PERIOD	HZ		/* how old MemAvailable may be */
@@ -53,10 +54,15 @@ static struct shrinker *reclaim_shrinker;
 
 /* ---- The OOM killer ---- */
 
+/*
+ * If we say that something was freed, nobody is killed, and the current task asks again.
+ * Frames on nodes where it may have none are no help: a group that frees and takes them
+ * all the time would have it ask for ever.
+ */
 static int reclaim_oom(struct notifier_block *nb, unsigned long unused,
 		       void *freed)
 {
-	u64 given = sol_store_drain_oom();
+	u64 given = sol_store_drain_oom(sol_member_nodes(current));
 
 	if (!given && sol_move_allow_swap())
 		given = 1;
