@@ -10,9 +10,10 @@
  *   KSM             areas that are marked for merging are unmarked, and ksmd drops
  *                   the address space. New requests are in keep/move.c.
  *
- * An address space belongs to all its threads, which may be in different groups. Its
- * pages stay if one thread is coloured; it may have huge pages if all coloured
- * threads may.
+ * An address space belongs to all its threads, which may be in different groups, and to
+ * those of other processes that share it (CLONE_VM). Its pages stay if one of them is
+ * coloured; it may have huge pages if all that are coloured may. A child of vfork(), which
+ * soon has its own, says nothing of its parent's.
  *
  * A task that had switched huge pages off itself (PR_SET_THP_DISABLE) finds them off
  * afterwards: SOL_MM_NO_THP in mm->flags says that it was us. Neither fork nor exec
@@ -53,14 +54,27 @@ static void want_add(struct stay_want *want, struct task_struct *task)
 	}
 }
 
-static struct stay_want want_of_threads(struct task_struct *task)
+static void want_add_others(struct stay_want *want, const struct mm_struct *mm)
+{
+	struct task_struct *process, *thread;
+
+	for_each_process_thread(process, thread)
+		if (READ_ONCE(thread->mm) == mm && !READ_ONCE(thread->vfork_done))
+			want_add(want, thread);
+}
+
+/* Of all that have @mm, which is @task's and referenced by the caller. */
+static struct stay_want want_of_all(struct task_struct *task, struct mm_struct *mm)
 {
 	struct stay_want want = { 0 };
 	struct task_struct *thread;
 
 	rcu_read_lock();
-	for_each_thread(task, thread)
-		want_add(&want, thread);
+	if (atomic_read(&mm->mm_users) > get_nr_threads(task) + 1)
+		want_add_others(&want, mm);
+	else
+		for_each_thread(task, thread)
+			want_add(&want, thread);
 	rcu_read_unlock();
 	return want;
 }
@@ -133,11 +147,12 @@ static void stay_unmerge(struct mm_struct *mm)
 
 void sol_stay_task(struct task_struct *task)
 {
-	struct stay_want want = want_of_threads(task);
 	struct mm_struct *mm = get_task_mm(task);
+	struct stay_want want;
 
 	if (!mm)
 		return;
+	want = want_of_all(task, mm);
 	if (want.stay) {
 		stay_begin(mm, task, want.huge_ok);
 		stay_unmerge(mm);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,8 +177,75 @@ static void check_idle_cpu(void)
 		    "%lld left", guest_stat("stats", "removed"));
 }
 
+/* Are huge pages off for the caller's memory, as for any that is in colour? */
+static bool stays(void)
+{
+	return prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1;
+}
+
+static int leave(void *unused)
+{
+	(void)unused;
+	return guest_join("sharing-own") || guest_ungroup("sharing-own");
+}
+
+static int join(void *unused)
+{
+	(void)unused;
+	return guest_join("sharing") != 0;
+}
+
+/* @body in a process that shares the caller's memory. Return: its exit status. */
+static int beside(int (*body)(void *), int flags)
+{
+	static char stack[256 << 10] __attribute__((aligned(16)));
+	pid_t pid = clone(body, stack + sizeof(stack), flags | CLONE_VM | SIGCHLD, NULL);
+	int status;
+
+	return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+static int in_color_beside(void)
+{
+	if (guest_join("sharing") || !stays() || beside(leave, 0))
+		return 2;
+	return !stays();
+}
+
+static int plain_beside(void)
+{
+	if (stays() || beside(join, CLONE_VFORK))
+		return 2;
+	return stays();
+}
+
+static int in_child(int (*body)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(body());
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Processes that share memory, as vfork() and clone(CLONE_VM) make them. */
+static void check_shared_memory(void)
+{
+	int got;
+
+	guest_group("sharing", "0");
+	guest_group("sharing-own", "1");
+	got = in_child(in_color_beside);
+	guest_check(!got, "memory-stays-for-who-is-left", "%d, '%s'", got, guest_status());
+	got = in_child(plain_beside);
+	guest_check(!got, "vfork-child-marks-no-parent", "%d, '%s'", got, guest_status());
+	guest_ungroup("sharing");
+}
+
 int main(void)
 {
+	check_shared_memory();
 	check_idle_cpu();
 	check_long_list();
 	check_process();
