@@ -45,9 +45,12 @@ struct stay_want {
 	bool huge_ok;
 };
 
+/* A group without colours, which may limit bandwidth alone, wants nothing. */
 static void want_add(struct stay_want *want, struct task_struct *task)
 {
 	sol_with_group(group, group_id_of(task)) {
+		if (!rcu_access_pointer(group->cells))
+			continue;
 		want->huge_ok = READ_ONCE(group->huge_ok) &&
 				(!want->stay || want->huge_ok);
 		want->stay = true;
@@ -171,6 +174,14 @@ static void stay_new_mm(struct task_struct *task)
 		stay_begin(task->mm, task, want.huge_ok);
 }
 
+static bool wants_to_stay(struct task_struct *task)
+{
+	struct stay_want want = { 0 };
+
+	want_add(&want, task);
+	return want.stay;
+}
+
 /* A child of an uncoloured thread, with memory of its own: nobody is coloured in it. */
 static void plain_child(struct task_struct *parent, struct task_struct *child)
 {
@@ -186,7 +197,7 @@ static void plain_child(struct task_struct *parent, struct task_struct *child)
 static void probe_fork(void *data, struct task_struct *parent,
 		       struct task_struct *child)
 {
-	if (!group_id_of(child)) {
+	if (!wants_to_stay(child)) {
 		plain_child(parent, child);
 		return;
 	}

@@ -11,7 +11,7 @@ struct task_struct;
 /**
  * sol_stay_task() - bring an address space in line with the groups of its threads
  * @task: one of its threads, which joined or left a group, or whose group's huge_ok
- *	changed
+ *	changed, or who has colours now or has none any more
  *
  * Takes mmap_lock, so not under sol_group_mutex, which the fault path takes below
  * mmap_lock. May sleep.

@@ -58,10 +58,26 @@ u64 sol_group_reserve(struct sol_group *group, u64 frames)
 
 /* ---- Setting ---- */
 
-/* After a change, without sol_group_mutex: this takes mmap_lock, and may take long. */
-static void recolored(struct sol_group *group, bool huge_ok_before)
+/* What address spaces of a group's tasks go by (group/space.c). */
+struct stay {
+	bool colors;
+	bool huge_ok;
+};
+
+static struct stay stay_of(const struct sol_group *group)
 {
-	if (READ_ONCE(group->huge_ok) != huge_ok_before)
+	return (struct stay){
+		.colors = rcu_access_pointer(group->cells),
+		.huge_ok = READ_ONCE(group->huge_ok),
+	};
+}
+
+/* After a change, without sol_group_mutex: this takes mmap_lock, and may take long. */
+static void recolored(struct sol_group *group, struct stay before)
+{
+	struct stay now = stay_of(group);
+
+	if (now.colors != before.colors || now.huge_ok != before.huge_ok)
 		sol_member_stay_all(group);
 	if (READ_ONCE(group->reserve))
 		sol_store_reserve(group, group->reserve);
@@ -120,7 +136,7 @@ int sol_group_edit(struct sol_group *group,
 		   const void *arg)
 {
 	const struct sol_map *map = sol_map_in_use();
-	bool huge_ok = group->huge_ok;
+	struct stay before = stay_of(group);
 	struct sol_colors *colors;
 	int err;
 
@@ -136,7 +152,7 @@ int sol_group_edit(struct sol_group *group,
 	sol_colors_free(colors);
 	mutex_unlock(&sol_group_mutex);
 	if (!err)
-		recolored(group, huge_ok);
+		recolored(group, before);
 	return err;
 }
 
@@ -214,7 +230,7 @@ static int auto_once(struct sol_group *group, const struct sol_want *want)
  */
 int sol_group_auto(struct sol_group *group, const struct sol_want *want)
 {
-	bool huge_ok = group->huge_ok;
+	struct stay before = stay_of(group);
 	int err = auto_once(group, want);
 
 	/* Pages of ended tasks may wait in an idle CPU's batch. */
@@ -223,7 +239,7 @@ int sol_group_auto(struct sol_group *group, const struct sol_want *want)
 		err = auto_once(group, want);
 	}
 	if (!err)
-		recolored(group, huge_ok);
+		recolored(group, before);
 	return err;
 }
 

@@ -224,8 +224,11 @@ static int in_child(int (*body)(void))
 	pid_t pid = fork();
 	int status;
 
-	if (!pid)
-		_exit(body());
+	if (!pid) {
+		status = body();
+		fflush(stdout);
+		_exit(status);
+	}
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -243,8 +246,41 @@ static void check_shared_memory(void)
 	guest_ungroup("sharing");
 }
 
+static bool is(bool off, const char *name)
+{
+	return guest_check(stays() == off, name, "huge pages are %s, '%s'",
+			   off ? "on" : "off", guest_status());
+}
+
+/* Memory of a group without colours is that of stock Linux, until it has some. */
+static int uncoloured(void)
+{
+	if (guest_join("plain"))
+		return 1;
+	is(false, "no-colours-no-change");
+	guest_write("groups/plain/bank_set", "0");
+	is(true, "colours-come");
+	guest_write("groups/plain/bank_set", "\n");
+	is(false, "colours-go");
+	guest_write("groups/plain/auto", "1");
+	is(true, "colours-come-by-themselves");
+	return guest_exit();
+}
+
+static void check_uncoloured(void)
+{
+	int got;
+
+	guest_group("plain", NULL);
+	fflush(stdout);
+	got = in_child(uncoloured);
+	guest_check(!got, "plain-group", "%d, '%s'", got, guest_status());
+	guest_ungroup("plain");
+}
+
 int main(void)
 {
+	check_uncoloured();
 	check_shared_memory();
 	check_idle_cpu();
 	check_long_list();
