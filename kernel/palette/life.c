@@ -168,10 +168,23 @@ static void emptied_fn(struct work_struct *work)
 	}
 }
 
+/*
+ * Tasks that had gone before count for nothing. Tracepoints let tasks join without the
+ * mutex: they take a reference first, and say so afterwards.
+ */
+static void set_ephemeral(struct sol_group *group, bool yes)
+{
+	WRITE_ONCE(group->had_tasks, false);
+	WRITE_ONCE(group->ephemeral, yes);
+	smp_mb();	/* pairs with the reference that a task takes first */
+	if (atomic_read(&group->refs) > 1)
+		WRITE_ONCE(group->had_tasks, true);
+}
+
 /**
  * sol_group_set_ephemeral() - remove a group when its last task goes, or not
  * @group: of a directory, which stays and says that the group is gone
- * @yes: remove it; if no task was in it yet, only after the first one came
+ * @yes: remove it; if no task is in it now, only after another one came
  *
  * Return: 0; -ENOENT and words if it was removed.
  */
@@ -184,7 +197,7 @@ int sol_group_set_ephemeral(struct sol_group *group, bool yes)
 		err = sol_deny(-ENOENT, "%s: the group was removed",
 			       group->name);
 	else
-		WRITE_ONCE(group->ephemeral, yes);
+		set_ephemeral(group, yes);
 	mutex_unlock(&sol_group_mutex);
 	return err;
 }

@@ -26,7 +26,7 @@ static bool becomes(const char *wanted)
 	return false;
 }
 
-static pid_t member(void)
+static pid_t member_of(const char *group)
 {
 	int ready[2];
 	char byte;
@@ -36,7 +36,7 @@ static pid_t member(void)
 		guest_die("pipe");
 	pid = fork();
 	if (!pid) {
-		if (!guest_join("a") && write(ready[1], "", 1) == 1)
+		if (!guest_join(group) && write(ready[1], "", 1) == 1)
 			pause();
 		_exit(1);
 	}
@@ -45,6 +45,11 @@ static pid_t member(void)
 		guest_die("the member did not join: %s", guest_status());
 	close(ready[0]);
 	return pid;
+}
+
+static pid_t member(void)
+{
+	return member_of("a");
 }
 
 static void end(pid_t pid)
@@ -63,6 +68,30 @@ static int taken(void)
 	err = guest_write("groups/b/bank_set", "1-2");
 	guest_ungroup("b");
 	return err;
+}
+
+/* A group that becomes ephemeral after its tasks went waits for another one. */
+static void emptied(void)
+{
+	int i;
+
+	guest_group("a", "1");
+	end(member());
+	for (i = 0; i < 500 && guest_stat("groups/a/stats", "tasks"); i++)
+		usleep(10000);
+	guest_write("groups/a/ephemeral", "1");
+	/* Another one that goes has all of them looked at. */
+	guest_group("c", "2");
+	guest_write("groups/c/ephemeral", "1");
+	end(member_of("c"));
+	for (i = 0; i < 500 && strcmp(guest_read("groups/c/ephemeral"), "gone\n"); i++)
+		usleep(10000);
+	guest_ungroup("c");
+	guest_check(!strcmp(guest_read("groups/a/ephemeral"), "1\n"), "waits-for-another-task",
+		    "%s", guest_read("groups/a/ephemeral"));
+	end(member());
+	guest_check(becomes("gone\n"), "goes-with-that", "%s", guest_read("groups/a/ephemeral"));
+	guest_ungroup("a");
 }
 
 int main(void)
@@ -98,5 +127,6 @@ int main(void)
 		    guest_status());
 	guest_check(!guest_ungroup("a"), "directory-goes", "%s",
 		    guest_status());
+	emptied();
 	return guest_exit();
 }
