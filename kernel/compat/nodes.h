@@ -54,6 +54,16 @@ static inline struct mempolicy *sol_policy_in(const struct vm_area_struct *vma)
 #endif
 }
 
+/* Does a policy of @vma's own (mbind()) bind it to nodes? */
+static inline bool sol_vma_is_bound(const struct vm_area_struct *vma)
+{
+#ifdef CONFIG_NUMA
+	return vma->vm_policy && vma->vm_policy->mode == MPOL_BIND;
+#else
+	return false;
+#endif
+}
+
 /* Take the nodes that @task's policy does not allow out of @mask. */
 static inline void sol_policy_bind(const struct task_struct *task, nodemask_t *mask)
 {

@@ -35,7 +35,9 @@
 #include "../fault/text.h"
 #include "../frames/store.h"
 #include "../group/group.h"
+#include "../compat/nodes.h"
 #include "../group/member.h"
+#include "../group/node_cells.h"
 #include "../hook/hook.h"
 #include "../occupancy/sweep.h"
 #include "recolor.h"
@@ -54,6 +56,7 @@ static bool can_walk, can_unmap;
 struct found {
 	struct page *page;
 	bool locked;	/* its mapping is locked in memory */
+	bool bound;	/* its mapping is bound to nodes, by a policy of its own */
 };
 
 /**
@@ -70,6 +73,7 @@ struct found {
  * @n: how many
  * @unsplit: a huge page that could not be split: not tried again for each part
  * @batch: pages that will migrate
+ * @bound: of these, by their place in it: to frames of their own node only
  */
 struct recolor {
 	struct sol_group *group;
@@ -84,9 +88,20 @@ struct recolor {
 	u32 n;
 	struct folio *unsplit;
 	struct sol_move_batch batch;
+	bool bound[SOL_BATCH_PAGES];
 };
 
 /* ---- Targets ---- */
+
+static bool is_bound(const struct recolor *r, u64 pfn)
+{
+	u32 i;
+
+	for (i = 0; i < r->batch.n; i++)
+		if (r->batch.pfn[i] == pfn)
+			return r->bound[i];
+	return false;
+}
 
 /*
  * Of the page's own node if the group has colours there, as a policy of its mapping may
@@ -104,9 +119,12 @@ static struct page *recolor_target(struct page *src, void *ctx)
 		.nid = page_to_nid(src),
 		.allowed = &r->nodes,
 	};
+	nodemask_t own = nodemask_of_node(rq.nid);
 	int users = sol_lists_begin();
 	struct page *page;
 
+	if (is_bound(r, page_to_pfn(src)))
+		rq.allowed = &own;
 	page = sol_request_page(&rq);
 	sol_lists_end(users);
 	if (!page)
@@ -173,6 +191,7 @@ static int visit_pte(pte_t *pte, unsigned long addr, unsigned long next,
 	r->found[r->n++] = (struct found){
 		.page = page,
 		.locked = walk->vma->vm_flags & VM_LOCKED,
+		.bound = sol_vma_is_bound(walk->vma),
 	};
 	if (r->n == SOL_BATCH_PAGES || PageCompound(page)) {
 		r->at = next;
@@ -256,6 +275,16 @@ static bool is_shared(struct page *page)
 	return atomic_read(&page->_mapcount) > 0;
 }
 
+static bool has_colors_on(const struct sol_group *group, int nid)
+{
+	struct node_cells c;
+	bool has = false;
+
+	with_node_cells(&c, group->id, nid)
+		has = true;
+	return has;
+}
+
 /* Return: why the page stays; SOL_N_STAYS: it moves. */
 static enum sol_stay recolor_page(struct recolor *r, struct found *found)
 {
@@ -274,6 +303,9 @@ static enum sol_stay recolor_page(struct recolor *r, struct found *found)
 		return SOL_STAYS_HUGE;
 	if (is_shared(page) || folio_test_ksm(page_folio(page)))
 		return SOL_STAYS_SHARED;
+	if (found->bound && !has_colors_on(r->group, page_to_nid(page)))
+		return SOL_STAYS_NO_ROOM;
+	r->bound[r->batch.n] = found->bound;
 	return sol_batch_add(&r->batch, page) ? SOL_N_STAYS : SOL_STAYS_BUSY;
 }
 

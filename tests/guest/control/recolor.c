@@ -253,6 +253,16 @@ static void bound(void)
 		    "%d: of %zu pages %ld are in colour on their node, %ld on another", err,
 		    s.bytes / GUEST_PAGE, in, far);
 	guest_check(dismiss(&s), "recolor-bound-content", "it changed");
+
+	s = serve(NULL, 1 << 20, SERVE_MBOUND);
+	guest_writef(MINE "bank_set", "%u", there);
+	join(s.pid);
+	err = recolor(s.pid);
+	far = servant_far(&s);
+	guest_check(!err && !far && report("no_room") >= (long)(s.bytes / GUEST_PAGE),
+		    "recolor-mbound", "%d: of %zu pages %ld are on another node, %lld stayed", err,
+		    s.bytes / GUEST_PAGE, far, report("no_room"));
+	guest_check(dismiss(&s), "recolor-mbound-content", "it changed");
 	guest_run_on(0);
 	guest_writef(MINE "bank_set", "%d", set);
 }

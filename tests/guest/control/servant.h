@@ -34,7 +34,8 @@ enum {
 	SERVE_BUSY = 4,		/* writes to it all the time, and checks it */
 	SERVE_FIFO = 8,		/* with real-time priority, on CPU 1 */
 	SERVE_SWAPPED = 16,	/* it is swapped, until servant_poke() */
-	SERVE_BOUND = 32,	/* its memory must be of node 0 */
+	SERVE_BOUND = 32,	/* its memory must be of node 0, by the task's policy */
+	SERVE_MBOUND = 64,	/* the same, by a policy of the mapping */
 };
 
 static volatile sig_atomic_t servant_told;
@@ -84,6 +85,14 @@ static inline void be_bound(void)
 		_exit(1);
 }
 
+static inline void be_mbound(void *at, size_t bytes)
+{
+	unsigned long nodes = 1;
+
+	if (syscall(SYS_mbind, at, bytes, MPOL_BIND, &nodes, 64, 0))
+		_exit(1);
+}
+
 static void servant_run(struct servant *s, int how)
 {
 	bool good = true;
@@ -95,6 +104,8 @@ static void servant_run(struct servant *s, int how)
 	s->at = guest_map_anon(s->bytes + GUEST_HUGE);
 	s->at = (char *)(((unsigned long)s->at + GUEST_HUGE - 1) &
 			 -GUEST_HUGE);
+	if (how & SERVE_MBOUND)
+		be_mbound(s->at, s->bytes);
 	madvise(s->at, s->bytes, how & SERVE_HUGE ? MADV_HUGEPAGE :
 						    MADV_NOHUGEPAGE);
 	for (i = 0; i < s->bytes; i += GUEST_PAGE)
