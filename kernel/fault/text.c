@@ -36,10 +36,16 @@ static u8 text_of(u16 id)
 	return text;
 }
 
-/* Can nobody write to @inode? */
+/*
+ * Can nobody write to @inode? A read-only mount of a file server says nothing of others,
+ * who write through the server; one of a disk has this machine alone to write to it.
+ */
 static bool is_constant(const struct inode *inode)
 {
-	return IS_IMMUTABLE(inode) || sb_rdonly(inode->i_sb);
+	const struct super_block *sb = inode->i_sb;
+
+	return IS_IMMUTABLE(inode) ||
+	       (sb_rdonly(sb) && sb->s_type->fs_flags & FS_REQUIRES_DEV);
 }
 
 /* Is @file a program or a library? The loader has read its head already. */

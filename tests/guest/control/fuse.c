@@ -3,7 +3,8 @@
  * A file system that never answers, as any user may mount one. Execs below it wait, and
  * nobody else does; the module goes while they wait. A fault on its file holds the lock
  * of its address space; who puts that process into a group or recolours it ends all the
- * same.
+ * same. And one that is mounted read-only: its server may change files, and a task in
+ * colour sees that.
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
@@ -26,7 +27,7 @@
 
 /* ---- a server that takes requests and answers none but the first ---- */
 
-static int mount_silent(const char *at)
+static int mount_fuse(const char *at, unsigned long flags)
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	char options[128];
@@ -36,9 +37,14 @@ static int mount_silent(const char *at)
 	snprintf(options, sizeof(options),
 		 "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd);
 	mkdir(at, 0755);
-	if (mount("silent", at, "fuse", MS_NODEV | MS_NOSUID, options))
+	if (mount("silent", at, "fuse", MS_NODEV | MS_NOSUID | flags, options))
 		guest_die("mount: %s", strerror(errno));
 	return fd;
+}
+
+static int mount_silent(const char *at)
+{
+	return mount_fuse(at, 0);
 }
 
 /* The next request of the kernel; asking for it waits. */
@@ -123,7 +129,7 @@ static void script(const char *path, const char *interpreter)
 
 static void reply(int fd, u64 unique, int err, const void *what, size_t size)
 {
-	char buf[512];
+	static char buf[(64 << 10) + 512];
 	struct fuse_out_header head = {
 		.len = sizeof(head) + size, .error = -err, .unique = unique
 	};
@@ -134,9 +140,13 @@ static void reply(int fd, u64 unique, int err, const void *what, size_t size)
 		_exit(1);
 }
 
-/* Serve one file, whose first page can't be read @fails times, and then never is. */
-static void serve_file(int fd, int fails, int asked)
+/*
+ * Serve one file, whose first page can't be read @fails times, and then never is; or, with
+ * @content, is full of that.
+ */
+static void serve_file(int fd, int fails, int asked, const volatile char *content)
 {
+	static char page[64 << 10];
 	struct fuse_attr attr = { .ino = FILE_ID, .size = GUEST_PAGE, .nlink = 1,
 				  .mode = S_IFREG | 0444, .blksize = GUEST_PAGE };
 	struct fuse_entry_out entry = { .nodeid = FILE_ID, .entry_valid = 3600,
@@ -157,7 +167,10 @@ static void serve_file(int fd, int fails, int asked)
 			reply(fd, unique, 0, &opened, sizeof(opened));
 			break;
 		case FUSE_READ:
-			if (fails-- > 0)
+			if (content) {
+				memset(page, *content, GUEST_PAGE);
+				reply(fd, unique, 0, page, GUEST_PAGE);
+			} else if (fails-- > 0)
 				reply(fd, unique, EIO, "", 0);
 			else if (write(asked, "", 1) != 1)
 				_exit(1);
@@ -247,7 +260,7 @@ static bool fault_waits(int fails)
 		guest_die("pipe");
 	server = fork();
 	if (!server)
-		serve_file(fd, fails, asked[1]);
+		serve_file(fd, fails, asked[1], NULL);
 	close(fd);
 	pid = fork();
 	if (!pid)
@@ -269,6 +282,80 @@ static bool fault_waits(int fails)
 	return kept;
 }
 
+/* ---- a file that its server changes ---- */
+
+/* In a group: says what the file has each time that it is asked. */
+static void reads_again(const char *path, int ask, int say)
+{
+	int fd = guest_join("fresh") ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	volatile char *at = mmap(NULL, GUEST_PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	char c;
+
+	while (at != MAP_FAILED && read(ask, &c, 1) == 1) {
+		c = *at;
+		if (write(say, &c, 1) != 1)
+			break;
+	}
+	_exit(1);
+}
+
+static char says(int ask, int say)
+{
+	char c = 0;
+
+	if (write(ask, "", 1) != 1 || read(say, &c, 1) != 1)
+		guest_die("the reader failed: %s", guest_status());
+	return c;
+}
+
+static void tell_changed(int fd)
+{
+	struct {
+		struct fuse_out_header head;
+		struct fuse_notify_inval_inode_out inval;
+	} out = {
+		.head = { .len = sizeof(out), .error = FUSE_NOTIFY_INVAL_INODE },
+		.inval = { .ino = FILE_ID },
+	};
+
+	if (write(fd, &out, sizeof(out)) != sizeof(out))
+		guest_die("inval: %s", strerror(errno));
+}
+
+static void changed_by_server(void)
+{
+	volatile char *content = mmap(NULL, GUEST_PAGE, PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fd = mount_fuse("remote", MS_RDONLY), ask[2], say[2];
+	pid_t server, pid;
+	char before, after;
+
+	answer_init(fd);
+	guest_group("fresh", "3");
+	if (content == MAP_FAILED || pipe(ask) || pipe(say))
+		guest_die("pipe");
+	*content = 'a';
+	server = fork();
+	if (!server)
+		serve_file(fd, 0, -1, content);
+	pid = fork();
+	if (!pid)
+		reads_again("remote/file", ask[0], say[1]);
+	before = says(ask[1], say[0]);
+	*content = 'b';
+	tell_changed(fd);
+	after = says(ask[1], say[0]);
+	guest_check(before == 'a' && after == 'b', "sees-what-the-server-changed",
+		    "'%c', then '%c'", before, after);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	close(fd);
+	umount2("remote", MNT_FORCE | MNT_DETACH);
+	guest_ungroup("fresh");
+}
+
 int main(void)
 {
 	char here[256], path[300], *map = strdup(guest_read("map"));
@@ -278,6 +365,7 @@ int main(void)
 
 	if (!getcwd(here, sizeof(here)))
 		guest_die("getcwd");
+	changed_by_server();
 	if (!fault_waits(1) && !fault_waits(2))
 		guest_skip("fault-keeps-the-lock", "a fault never keeps it on this kernel");
 	fuse = mount_silent("silent");
