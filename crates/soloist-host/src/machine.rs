@@ -40,6 +40,7 @@ pub use user::user_id;
 
 pub(crate) use build::Build;
 pub(crate) use cgroup::is_of_systemd;
+pub(crate) use host::text_of;
 pub(crate) use module::{
     built_module, image, module_file, source_tree, ENROLL, FIRMWARE_MODULE, MODULE,
 };

@@ -313,3 +313,31 @@ fn a_kernel_thread_has_no_memory() {
     let refused = verify(&host, 100, &map, Vec::new());
     assert!(matches!(refused, Err(HostError::NoMemory(100))));
 }
+
+/// The kernel cuts a name to 15 bytes, here the last letter of one to half of it, and a
+/// file's name is whatever bytes somebody chose.
+#[test]
+fn names_that_are_no_utf8_hide_nothing() {
+    let machine = Machine::loaded();
+    process(&machine);
+    let status = include_str!("status.txt");
+    let (_, rest) = status.split_once('\n').unwrap();
+    let cut = [b"Name:\tBildverarbeit\xc3\n", rest.as_bytes()].concat();
+    machine.bytes("proc/100/status", &cut);
+    machine.bytes("proc/101/status", &cut);
+    let smaps = std::fs::read(machine.path("proc/100/smaps")).unwrap();
+    let smaps = String::from_utf8(smaps).unwrap();
+    let (before, after) = smaps.split_once("/etc/shared").unwrap();
+    let latin1 = [before.as_bytes(), b"/etc/gr\xfcn", after.as_bytes()].concat();
+    machine.bytes("proc/100/smaps", &latin1);
+    let seen = report(&machine);
+    assert_eq!(seen.command, "Bildverarbeit\u{fffd}");
+    assert_eq!((seen.total.present, seen.total.in_color), (11, 2));
+    assert_eq!(seen.mappings[2].name, "/etc/gr\u{fffd}n");
+    // A thread is not taken for a process of its own.
+    let host = machine.host();
+    let control = Control::open(&host).unwrap();
+    let refused = control.group_of_process(&host, 101).unwrap_err();
+    let words = "a thread of process 100";
+    assert!(refused.to_string().contains(words), "{refused}");
+}

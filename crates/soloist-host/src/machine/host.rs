@@ -46,9 +46,10 @@ impl Host {
         Some(Path::new("/").join(path.strip_prefix(&self.root).ok()?))
     }
 
-    /// The text of a file.
+    /// The text of a file. What is no UTF-8 in it is replaced: the kernel cuts names of
+    /// tasks to 15 bytes, in the middle of a character too.
     pub fn read(&self, path: &str) -> io::Result<String> {
-        fs::read_to_string(self.path(path))
+        Ok(text_of(fs::read(self.path(path))?))
     }
 
     /// The text of a file without the white space around it; `None` where it
@@ -85,4 +86,10 @@ impl Host {
     pub fn is_root(&self) -> bool {
         !self.is_live() || rustix::process::geteuid().is_root()
     }
+}
+
+/// `bytes` as text; what is no UTF-8 is replaced.
+pub(crate) fn text_of(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::machine::host::Host;
+use crate::machine::host::{text_of, Host};
 
 /// How long it is looked: the kernel's period of real-time throttling by default. In a
 /// shorter look the pause at the end of a period would weigh too much.
@@ -69,8 +69,8 @@ fn real_time(host: &Host) -> Vec<Used> {
         }
         let threads = fs::read_dir(process.path().join("task"));
         for thread in threads.into_iter().flatten().flatten() {
-            let stat = fs::read_to_string(thread.path().join("stat"));
-            found.extend(stat.ok().and_then(|text| of_stat(&text)));
+            let stat = fs::read(thread.path().join("stat"));
+            found.extend(stat.ok().and_then(|bytes| of_stat(&text_of(bytes))));
         }
     }
     found

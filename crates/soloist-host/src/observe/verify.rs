@@ -11,14 +11,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::io::Read;
 
-use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process};
-use procfs::PhysicalPageFlags as Flags;
+use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps, Process, Status};
+use procfs::{FromBufRead, PhysicalPageFlags as Flags, ProcResult};
 use serde::Serialize;
 use soloist_core::{AddrMap, ColorSet, NumList};
 
 use crate::control::{is_label, nodes_of, Control, Occupancy};
-use crate::machine::{movable_bytes, process_of, threads, Host, Page, PageReader};
+use crate::machine::{movable_bytes, process_of, text_of, threads, Host, Page, PageReader};
 use crate::HostError;
 
 /// Why a page is not in colour.
@@ -339,12 +340,12 @@ pub fn verify(
     let path = host.path(&format!("/proc/{pid}"));
     let unreadable = |e: procfs::ProcError| process_error(pid, e);
     let process = Process::new_with_root(path).map_err(unreadable)?;
-    let status = process.status().map_err(unreadable)?;
+    let status: Status = parse(&process, "status").map_err(unreadable)?;
     // Reading their mappings is an error on some kernels only.
     if status.vmsize.is_none() {
         return Err(HostError::NoMemory(pid));
     }
-    let smaps = process.smaps().map_err(unreadable)?;
+    let smaps: MemoryMaps = parse(&process, "smaps").map_err(unreadable)?;
     let threads = judged_threads(host, pid)?.len();
     let movable_bytes = movable_bytes(host, &nodes_of_all(map, &groups));
     let coloring = groups.iter().filter(|group| group.set.is_some());
@@ -374,6 +375,13 @@ pub fn verify(
         report.look_at(mapping, Kind::of(mapping, &programs), map, &pages)?;
     }
     Ok(report)
+}
+
+/// Reads a file of a process, with names of tasks and files that are no UTF-8.
+fn parse<T: FromBufRead>(process: &Process, file: &str) -> ProcResult<T> {
+    let mut bytes = Vec::new();
+    process.open_relative(file)?.read_to_end(&mut bytes)?;
+    T::from_buf_read(text_of(bytes).as_bytes())
 }
 
 impl Report {

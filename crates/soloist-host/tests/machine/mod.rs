@@ -77,6 +77,12 @@ impl Machine {
         fs::write(path, text).unwrap();
     }
 
+    /// As the kernel writes a name that it cut: no UTF-8.
+    pub fn bytes(&self, path: &str, bytes: &[u8]) {
+        self.file(path, "");
+        fs::write(self.path(path), bytes).unwrap();
+    }
+
     pub fn dir(&self, path: &str) {
         fs::create_dir_all(self.path(path)).unwrap();
     }
