@@ -78,7 +78,7 @@ pub enum HostError {
     NoProcess(i32),
     /// A process without memory of its own.
     #[error(
-        "process {0} has no memory of its own: it is a thread of the kernel, or has just ended"
+        "process {0} has no memory of its own: it is a thread of the kernel, or has just ended or begun another program"
     )]
     NoMemory(i32),
     /// The command to run was not found or cannot be run.

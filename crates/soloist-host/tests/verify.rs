@@ -341,3 +341,28 @@ fn names_that_are_no_utf8_hide_nothing() {
     let words = "a thread of process 100";
     assert!(refused.to_string().contains(words), "{refused}");
 }
+
+/// What was seen until then is no verdict on its pages.
+#[test]
+fn a_process_that_ends_meanwhile_is_not_judged() {
+    let machine = Machine::loaded();
+    process(&machine);
+    let host = machine.host();
+    let map = AddrMap::parse(MAP).unwrap();
+    let judged = || {
+        let control = Control::open(&host).unwrap();
+        let groups = GroupColors::of_process(&host, &control, &map, 100).unwrap();
+        verify(&host, 100, &map, groups)
+    };
+    // Of its text alone there is a page to be seen, and that one is in colour.
+    machine.words(
+        "proc/100/pagemap",
+        &[(0x400, PRESENT | EXCLUSIVE | IN), (0x401, 0)],
+    );
+    let ended = judged().map(|report| report.total);
+    assert!(matches!(ended, Err(HostError::NoMemory(100))), "{ended:?}");
+    process(&machine);
+    machine.file("proc/100/smaps", "");
+    let ended = judged().map(|report| report.total);
+    assert!(matches!(ended, Err(HostError::NoMemory(100))), "{ended:?}");
+}

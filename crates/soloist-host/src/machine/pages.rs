@@ -66,7 +66,8 @@ impl PageReader {
     }
 
     /// Calls `each` with every page of the page numbers in `range` that is
-    /// not absent.
+    /// not absent. An error where the process ended, or began another program: its
+    /// other pages can't be seen.
     pub fn each(
         &self,
         range: Range<u64>,
@@ -85,7 +86,7 @@ impl PageReader {
                 }
             }
             if got < 8 {
-                break; // beyond user space ([vsyscall]), or the process ended
+                return Err(HostError::NoMemory(self.pid));
             }
             next += got as u64 / 8;
         }

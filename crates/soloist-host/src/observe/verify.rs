@@ -345,6 +345,9 @@ pub fn verify(
     if status.vmsize.is_none() {
         return Err(HostError::NoMemory(pid));
     }
+    // Opened first: of a process that ends, or begins another program, it then shows no
+    // page, rather than those of the other.
+    let pages = PageReader::open(host, pid)?;
     let smaps: MemoryMaps = parse(&process, "smaps").map_err(unreadable)?;
     let threads = judged_threads(host, pid)?.len();
     let movable_bytes = movable_bytes(host, &nodes_of_all(map, &groups));
@@ -369,7 +372,9 @@ pub fn verify(
         by_llc: BTreeMap::new(),
         by_cell: BTreeMap::new(),
     };
-    let pages = PageReader::open(host, pid)?;
+    if smaps.0.is_empty() {
+        return Err(HostError::NoMemory(pid));
+    }
     let programs = programs(&smaps.0);
     for mapping in smaps.0.iter().filter(|m| may_have_pages(m)) {
         report.look_at(mapping, Kind::of(mapping, &programs), map, &pages)?;
@@ -432,7 +437,7 @@ impl Report {
         let mut hidden = false;
         let (start, end) = mapping.address;
         let shift = map.page_size().shift();
-        pages.each(start >> shift..end >> shift, |_, page| match page {
+        let seen = pages.each(start >> shift..end >> shift, |_, page| match page {
             Page::Absent => {}
             Page::Swapped => tally.swapped += 1,
             Page::Present { pfn: 0, .. } => hidden = true,
@@ -452,11 +457,12 @@ impl Report {
                     self.own.count(verdict);
                 }
             }
-        })?;
+        });
         if hidden {
             let what = format!("reading the frame numbers of process {}", self.pid);
             return Err(HostError::NeedsRoot(what));
         }
+        seen?;
         if tally.present + tally.swapped > 0 {
             self.total.add(&tally);
             if own {
@@ -642,6 +648,9 @@ fn process_error(pid: i32, error: procfs::ProcError) -> HostError {
             HostError::NeedsRoot(format!("reading the mappings of process {pid}"))
         }
         procfs::ProcError::NotFound(_) => HostError::NoProcess(pid),
+        procfs::ProcError::Io(e, _) if e.raw_os_error() == Some(libc::ESRCH) => {
+            HostError::NoMemory(pid)
+        }
         other => HostError::Other(format!("process {pid}: {other}")),
     }
 }
