@@ -49,16 +49,22 @@ pub fn find(host: &Host, given: &str) -> Result<Cgroup, HostError> {
         }
     };
     let as_cgroup = mounts.iter().find_map(|mount| mount.seen(host, &path));
+    let followed = fs::canonicalize(host.path(&path.to_string_lossy())).ok();
+    let followed = followed.and_then(|real| host.inside(&real));
     let as_file = || {
-        let followed = fs::canonicalize(host.path(&path.to_string_lossy())).ok();
-        let followed = followed.and_then(|real| host.inside(&real));
         let found = |path: &Path| mounts.iter().find_map(|mount| mount.below(host, path));
-        found(&path).or_else(|| found(&followed?))
+        found(&path).or_else(|| found(followed.as_deref()?))
     };
-    let path = match as_cgroup.or_else(as_file) {
-        Some(path) => path,
-        None => without_file(path),
-    };
+    let named = as_cgroup.or_else(as_file);
+    let is_old = |path: &Path| old_mounts(host).iter().any(|old| path.starts_with(old));
+    if named.is_none() && (is_old(&path) || followed.as_deref().is_some_and(is_old)) {
+        return Err(wrong(
+            given,
+            "a directory of cgroup v1, and groups take in cgroups of v2 alone: name the path \
+             that the line `0::` of /proc/PID/cgroup has",
+        ));
+    }
+    let path = named.unwrap_or_else(|| without_file(path));
     if path.parent().is_none() {
         return Err(wrong(given, "the root of all cgroups: name one below it"));
     }
@@ -195,28 +201,39 @@ impl Mount {
     }
 }
 
-/// Where cgroup v2 is mounted.
+/// Where cgroup v2 is mounted: at the usual place, if nothing tells.
 fn mounts(host: &Host) -> Vec<Mount> {
+    let mut mounts = match host.read("/proc/self/mountinfo") {
+        Ok(text) => mounts_of(&text, "cgroup2 "),
+        Err(_) => vec![Mount {
+            root: "/".into(),
+            point: "/sys/fs/cgroup".into(),
+        }],
+    };
+    mounts.retain(|mount| host.path(&mount.point.to_string_lossy()).is_dir());
+    mounts
+}
+
+/// Where controllers of cgroup v1 are mounted.
+fn old_mounts(host: &Host) -> Vec<PathBuf> {
     let text = host.read("/proc/self/mountinfo").unwrap_or_default();
-    let cgroup_mount = |line: &str| {
+    let mounts = mounts_of(&text, "cgroup ");
+    mounts.into_iter().map(|mount| mount.point).collect()
+}
+
+/// Mounts of a file system, by the text of mountinfo; its name has a blank at its end.
+fn mounts_of(mountinfo: &str, fs: &str) -> Vec<Mount> {
+    let mount = |line: &str| {
         let (front, back) = line.split_once(" - ")?;
         let mut words = front.split(' ').skip(3);
         let (root, point) = (words.next()?, words.next()?);
         let path = |word: &str| PathBuf::from(word.replace("\\040", " "));
-        back.starts_with("cgroup2 ").then(|| Mount {
+        back.starts_with(fs).then(|| Mount {
             root: path(root),
             point: path(point),
         })
     };
-    let mut mounts: Vec<Mount> = text.lines().filter_map(cgroup_mount).collect();
-    if mounts.is_empty() {
-        mounts.push(Mount {
-            root: "/".into(),
-            point: "/sys/fs/cgroup".into(),
-        });
-    }
-    mounts.retain(|mount| host.path(&mount.point.to_string_lossy()).is_dir());
-    mounts
+    mountinfo.lines().filter_map(mount).collect()
 }
 
 #[cfg(test)]
@@ -287,5 +304,35 @@ mod tests {
         let found = find(&host, "/cg/two words/x/").unwrap();
         assert_eq!(found.path, "/user.slice/x");
         assert_eq!(found.missing, Some(false));
+    }
+
+    /// Nothing in it would ever be in colour.
+    #[test]
+    fn a_cgroup_of_v1_is_refused() {
+        let (dir, host) = machine();
+        for part in [
+            "proc/self",
+            "sys/fs/cgroup/memory/box",
+            "sys/fs/cgroup/unified/box",
+        ] {
+            fs::create_dir_all(dir.path().join(part)).unwrap();
+        }
+        let v1 = "30 23 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
+                  31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+        let v2 = "32 30 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        for (info, seen) in [(v1.to_owned(), None), ([v1, v2].concat(), Some(false))] {
+            fs::write(dir.path().join("proc/self/mountinfo"), info).unwrap();
+            for given in [
+                "/sys/fs/cgroup/memory/box",
+                "/sys/fs/cgroup/memory/box/cgroup.procs",
+                "/sys/fs/cgroup/memory/system.slice/x.service",
+            ] {
+                let refused = find_existing(&host, given, true).map(|found| found.path);
+                let words = refused.unwrap_err().to_string();
+                assert!(words.contains("a directory of cgroup v1"), "{words}");
+            }
+            let found = find(&host, "/box").unwrap();
+            assert_eq!((found.path.as_str(), found.missing), ("/box", seen));
+        }
     }
 }
