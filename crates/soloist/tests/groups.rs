@@ -403,3 +403,19 @@ fn page_tables_out_of_color_for_movable_memory_are_told_so() {
     let (_, said) = say(machine.path(), &["doctor"]);
     assert!(said.contains("movable memory"), "{said}");
 }
+
+/// From a container the kernel counts tasks of the host, and does not list them.
+#[test]
+fn tasks_of_other_pid_namespaces_are_in_use_too() {
+    let machine = small();
+    put(&machine, "groups/core0/members", "\n");
+    put(&machine, "groups/core0/stats", "tasks 2\npages 12\n");
+    std::fs::create_dir_all(machine.path().join("sys/module/soloist")).unwrap();
+    let rm = say(machine.path(), &["group", "rm", "core0"]);
+    assert_eq!(rm.0, 1, "{rm:?}");
+    let words = "in use by core0 (2 tasks: 2 of other pid namespaces)";
+    assert!(rm.1.contains(words), "{rm:?}");
+    let down = say(machine.path(), &["down"]);
+    assert_eq!(down.0, 1, "{down:?}");
+    assert!(down.1.contains("in use by core0 (2 tasks)"), "{down:?}");
+}

@@ -280,6 +280,22 @@ impl Group {
             .collect())
     }
 
+    /// Threads in it that [`Group::tasks`] does not list: they are of other pid
+    /// namespaces. What has just ended is counted for a moment more.
+    pub(crate) fn hidden_tasks(&self) -> Result<u64, HostError> {
+        let mut hidden = 0;
+        for _ in 0..20 {
+            let stats = self.stats()?;
+            let counted: u64 = stats.get("tasks").and_then(|n| n.parse().ok()).unwrap_or(0);
+            hidden = counted.saturating_sub(self.tasks()?.len() as u64);
+            if hidden == 0 {
+                break;
+            }
+            sleep(Duration::from_millis(10));
+        }
+        Ok(hidden)
+    }
+
     /// What happens when its colours have no page left.
     pub fn exhaust(&self) -> Result<Exhaust, HostError> {
         let text = self.get("exhaust")?;

@@ -194,17 +194,21 @@ impl Drop for FirmwareModule {
 /// Groups with tasks, the implicit ones too: `video (3 tasks)`.
 fn live_groups(control: &Control) -> Result<Vec<String>, HostError> {
     let mut live = Vec::new();
-    let mut note = |name: &str, tasks: usize| {
+    let mut note = |name: &str, tasks: u64| {
         if tasks > 0 {
-            live.push(format!("{name} ({})", counted(tasks as u64, "task")));
+            live.push(format!("{name} ({})", counted(tasks, "task")));
         }
     };
-    for (name, tasks) in control.each_group(|g| Ok((g.name().to_owned(), g.tasks()?.len())))? {
+    let all = |group: &Group| {
+        let tasks = group.hidden_tasks()? + group.tasks()?.len() as u64;
+        Ok((group.name().to_owned(), tasks))
+    };
+    for (name, tasks) in control.each_group(all)? {
         note(&name, tasks);
     }
     if let Ok(map) = control.map() {
         for group in control.implicit_groups(&map)? {
-            note(&group.label(), group.tasks.len());
+            note(&group.label(), group.tasks.len() as u64);
         }
     }
     Ok(live)

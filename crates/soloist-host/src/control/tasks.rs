@@ -14,12 +14,21 @@ use crate::HostError;
 pub fn in_use(host: &Host, groups: &[Group]) -> Result<Vec<String>, HostError> {
     let mut used = Vec::new();
     for group in groups {
-        let tasks = group.tasks()?;
         // Nobody asked for each of everything else to be there.
-        let rest = group.cgroups()?.iter().any(|path| path == EVERYTHING_ELSE);
-        if !tasks.is_empty() && !rest {
-            let (n, who) = (counted(tasks.len() as u64, "task"), named(host, &tasks));
-            used.push(format!("{} ({n}: {who})", group.name()));
+        if group.cgroups()?.iter().any(|path| path == EVERYTHING_ELSE) {
+            continue;
+        }
+        let (hidden, tasks) = (group.hidden_tasks()?, group.tasks()?);
+        let mut who: Vec<String> = Vec::new();
+        if !tasks.is_empty() {
+            who.push(named(host, &tasks));
+        }
+        if hidden > 0 {
+            who.push(format!("{hidden} of other pid namespaces"));
+        }
+        if !who.is_empty() {
+            let n = counted(tasks.len() as u64 + hidden, "task");
+            used.push(format!("{} ({n}: {})", group.name(), who.join(", ")));
         }
     }
     Ok(used)
