@@ -368,17 +368,21 @@ fn tasks_whose_cpuset_contradicts_their_group_are_named() {
     assert!(said.contains("\"command\": \"stray\""), "{said}");
 }
 
+/// Status and words of a shell's `end` in core0, which counts `stats` meanwhile.
+fn counting(machine: &tempfile::TempDir, stats: &str, end: &str) -> (i32, String) {
+    let file = "sys/kernel/config/soloist/groups/core0/stats";
+    let file = machine.path().join(file).display().to_string();
+    let script = format!("printf '{stats}' > '{file}'; {end}");
+    let args = ["run", "--group", "core0", "--", "sh", "-c", &script];
+    say(machine.path(), &args)
+}
+
 /// The reason that a command died of is told, and not another one.
 #[test]
 fn a_command_that_its_own_policy_killed_is_told_so() {
     let machine = small();
-    put(
-        &machine,
-        "groups/core0/stats",
-        "exhausted 5\ncontradicted 5\nspilled 0\n",
-    );
-    let args = ["run", "--group", "core0", "--", "sh", "-c", "kill -BUS $$"];
-    let (status, said) = say(machine.path(), &args);
+    let stats = "exhausted 5\\ncontradicted 5\\nspilled 0\\n";
+    let (status, said) = counting(&machine, stats, "kill -BUS $$");
     assert!(
         status == 135 && said.contains("no memory on node 0") && !said.contains("no page left"),
         "{status}, {said}"
@@ -389,13 +393,12 @@ fn a_command_that_its_own_policy_killed_is_told_so() {
 #[test]
 fn page_tables_out_of_color_for_movable_memory_are_told_so() {
     let machine = small();
-    put(&machine, "groups/core0/stats", "exhausted 0\nspilled 7\n");
     let zones = "Node 0, zone   Normal\n  pages free 9\n        managed  4096\n\
                  Node 0, zone  Movable\n  pages free 9\n        managed  512\n\
                  Node 1, zone  Movable\n  pages free 9\n        managed  99\n";
     std::fs::create_dir_all(machine.path().join("proc")).unwrap();
     std::fs::write(machine.path().join("proc/zoneinfo"), zones).unwrap();
-    let (_, said) = say(machine.path(), &["run", "--group", "core0", "--", "true"]);
+    let (_, said) = counting(&machine, "exhausted 0\\nspilled 7\\n", "true");
     assert!(
         said.contains("7 of its page tables") && said.contains("movable memory, which 2 MiB"),
         "{said}"
@@ -418,4 +421,22 @@ fn tasks_of_other_pid_namespaces_are_in_use_too() {
     let down = say(machine.path(), &["down"]);
     assert_eq!(down.0, 1, "{down:?}");
     assert!(down.1.contains("in use by core0 (2 tasks)"), "{down:?}");
+}
+
+/// The group's counters are of all tasks that it ever had.
+#[test]
+fn what_a_group_counted_before_killed_no_command() {
+    let machine = small();
+    let stats = "pages 12\nspilled 5\nexhausted 3\ncontradicted 0\n";
+    put(&machine, "groups/core0/stats", stats);
+    let (status, said) = counting(&machine, &stats.replace('\n', "\\n"), "kill -9 $$");
+    assert_eq!(status, 137, "{said}");
+    for words in ["was killed", "out of colour"] {
+        assert!(!said.contains(words), "{said}");
+    }
+    // What it counts meanwhile did.
+    let (status, said) = counting(&machine, "exhausted 4\\nspilled 5\\n", "kill -9 $$");
+    assert_eq!(status, 137, "{said}");
+    let words = "the command was killed: its colours";
+    assert!(said.contains(words), "{said}");
 }

@@ -55,6 +55,8 @@ pub struct Ran {
     pub colors: ColorSet,
     /// The group's counters; `None`: the group was removed meanwhile.
     pub stats: Option<KeyValues>,
+    /// What they counted while it ran: a group may have had tasks before.
+    pub during: KeyValues,
 }
 
 impl Seat {
@@ -160,6 +162,7 @@ impl Seat {
     ) -> Result<Ran, HostError> {
         let mut colors = self.group.colors(map)?;
         let exhaust = self.group.exhaust()?;
+        let before = self.group.stats()?;
         let job = Job::start(&self.group, command, realtime)?;
         let pid = job.pid();
         // It may grow, and it is gone with its last task.
@@ -179,13 +182,18 @@ impl Seat {
             }
         })?;
         look();
+        // Its group may have been removed meanwhile; its status counts all the same.
+        let stats = unless_gone(self.group.stats())?;
         Ok(Ran {
             pid,
             outcome,
             exhaust,
             colors,
-            // Its group may have been removed meanwhile; its status counts all the same.
-            stats: unless_gone(self.group.stats())?,
+            during: stats
+                .as_ref()
+                .map(|now| since(&before, now))
+                .unwrap_or_default(),
+            stats,
         })
     }
 
@@ -233,6 +241,19 @@ impl SeatRequest<'_> {
         group.set_ephemeral()?;
         Ok(plan)
     }
+}
+
+/// By how much each counter grew.
+fn since(before: &KeyValues, now: &KeyValues) -> KeyValues {
+    let number = |of: &KeyValues, key: &str| of.get(key)?.parse::<u64>().ok();
+    let grew = |key: &String| {
+        let old = number(before, key).unwrap_or(0);
+        Some((
+            key.clone(),
+            number(now, key)?.saturating_sub(old).to_string(),
+        ))
+    };
+    now.keys().filter_map(grew).collect()
 }
 
 /// `None` of a group that is there no longer.

@@ -202,7 +202,7 @@ fn run_in(seat: &Seat, args: &Args, ctx: &Ctx, map: &AddrMap) -> Result<Exit, Ho
             nodes: &seat.nodes,
             movable: movable_bytes(&Host::live(), &seat.nodes),
         };
-        for sentence in explained.sentences(&outcome, stats) {
+        for sentence in explained.sentences(&outcome, &ran.during) {
             errln!("soloist: {sentence}");
         }
     }
