@@ -12,7 +12,7 @@ mod seat;
 
 pub use co_runners::{output, write_forever, CoRunners, Timing};
 pub use explain::Explained;
-pub use job::{Exit, Job};
+pub use job::{hear_of_children, Exit, Job};
 pub use realtime::{Class, Realtime};
 pub use seat::{Ran, Seat, SeatRequest};
 

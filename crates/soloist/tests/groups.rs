@@ -2,6 +2,7 @@
 //! which words, and what is told.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 
 mod machine;
@@ -439,4 +440,21 @@ fn what_a_group_counted_before_killed_no_command() {
     assert_eq!(status, 137, "{said}");
     let words = "the command was killed: its colours";
     assert!(said.contains(words), "{said}");
+}
+
+/// Some servers start programs so; then the kernel forgets how a child ended.
+#[test]
+fn the_status_is_passed_on_though_sigchld_was_ignored() {
+    let machine = small();
+    let args = ["run", "--group", "core0", "--", "sh", "-c", "exit 3"];
+    let mut command = soloist(machine.path(), &args);
+    // SAFETY: one system call, no allocation.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+            Ok(())
+        });
+    }
+    let out = command.output().unwrap();
+    assert_eq!(out.status.code(), Some(3), "{out:?}");
 }

@@ -18,6 +18,13 @@ use crate::control::Group;
 use crate::run::realtime::{stop_at_exec, Realtime};
 use crate::HostError;
 
+/// Lets this process wait for its children: who started it may ignore SIGCHLD, which an
+/// execve keeps, and then the kernel forgets how a child ended.
+pub fn hear_of_children() {
+    // SAFETY: no handler, the default alone.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// Signals that are passed on to the command.
 const FORWARDED: [libc::c_int; 6] = [
     libc::SIGINT,
