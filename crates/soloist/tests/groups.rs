@@ -458,3 +458,30 @@ fn the_status_is_passed_on_though_sigchld_was_ignored() {
     let out = command.output().unwrap();
     assert_eq!(out.status.code(), Some(3), "{out:?}");
 }
+
+/// mkdir makes groups of names that `soloist group create` does not.
+#[test]
+fn a_group_of_any_name_is_found_and_not_saved_in_vain() {
+    let machine = small();
+    for file in std::fs::read_dir(
+        machine
+            .path()
+            .join("sys/kernel/config/soloist/groups/core0"),
+    )
+    .unwrap()
+    .flatten()
+    {
+        let text = std::fs::read_to_string(file.path()).unwrap();
+        let name = file.file_name().into_string().unwrap();
+        put(&machine, &format!("groups/two words/{name}"), &text);
+    }
+    put(&machine, "groups/two words/bank_set", "6-7");
+    let (status, said) = say(machine.path(), &["group", "show", "two words"]);
+    assert!(status == 0 && said.contains("two words (id 1)"), "{said}");
+    // `soloist apply` would refuse the whole file, at boot too.
+    let file = machine.path().join("saved.toml");
+    let (status, said) = say(machine.path(), &["save", file.to_str().unwrap()]);
+    assert_eq!(status, 1, "{said}");
+    assert!(said.contains("[groups.\"two words\"]"), "{said}");
+    assert!(!file.exists());
+}

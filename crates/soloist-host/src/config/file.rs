@@ -243,9 +243,15 @@ impl Config {
         })
     }
 
-    /// As the text of a file that `soloist save` writes.
+    /// As the text of a file that `soloist save` writes; refused where `soloist apply`
+    /// would refuse it, which at boot leaves everything out of colour.
     pub fn text(&self) -> Result<String, HostError> {
-        self.text_under(HEAD)
+        let text = self.text_under(HEAD)?;
+        Self::check_text(&text).map_err(|why| {
+            let what = "what holds now can't be saved, for `soloist apply` would refuse it";
+            HostError::Other(format!("{what}: {why}"))
+        })?;
+        Ok(text)
     }
 
     /// As a file's text; `head`: lines of comments that it begins with.

@@ -29,6 +29,12 @@ impl Config {
         Ok(this)
     }
 
+    /// What [`Config::read`] would refuse in a file with this text.
+    pub(crate) fn check_text(text: &str) -> Result<(), String> {
+        let this = Self::parse(text)?;
+        check::check(&this).map_err(|error| error.to_string())
+    }
+
     /// Reads its text.
     pub fn parse(text: &str) -> Result<Self, String> {
         Self::read_text(text).map_err(|(line, why)| match line {

@@ -148,10 +148,12 @@ impl Control {
         if kind == "group" && is_label(name) {
             return Err(HostError::Implicit(name.to_owned()));
         }
-        check_name(name)?;
-        if self.path(&format!("{kind}s/{name}")).is_dir() {
+        // By mkdir there may be one of any name.
+        let plain = !name.is_empty() && !name.starts_with('.') && !name.contains('/');
+        if plain && self.path(&format!("{kind}s/{name}")).is_dir() {
             Ok(())
         } else {
+            check_name(name)?;
             let known = self.names(&format!("{kind}s")).unwrap_or_default();
             Err(HostError::NoSuch {
                 kind,
