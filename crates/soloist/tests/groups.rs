@@ -485,3 +485,47 @@ fn a_group_of_any_name_is_found_and_not_saved_in_vain() {
     assert!(said.contains("[groups.\"two words\"]"), "{said}");
     assert!(!file.exists());
 }
+
+/// A look may come late: a rate is of the time that passed, not of the interval.
+#[test]
+fn a_late_look_at_the_guard_tells_no_higher_rate() {
+    use std::io::{BufRead, BufReader, Read};
+
+    let machine = small();
+    put(
+        &machine,
+        "guard/settings",
+        "event LLC-misses\nperiod_us 1000\nr_min 0\nsharing none\n",
+    );
+    put(&machine, "guard/stats", "stalled 0\n");
+    put(&machine, "guard/cpu0/bandwidth", "off\n");
+    put(&machine, "guard/cpu0/stats", "used_bytes 0\n");
+    let mut child = soloist(
+        machine.path(),
+        &["guard", "status", "--watch", "1", "-n", "2"],
+    )
+    .stdout(std::process::Stdio::piped())
+    .spawn()
+    .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    out.read_line(&mut text).unwrap();
+    put(&machine, "guard/cpu0/stats", "used_bytes 300000000\n");
+    let signal = |name: &str| {
+        let kill = std::process::Command::new("kill")
+            .args([name, &child.id().to_string()])
+            .status();
+        assert!(kill.unwrap().success());
+    };
+    signal("-STOP");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    signal("-CONT");
+    out.read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success());
+    let used = text
+        .split(" MB/s")
+        .next()
+        .and_then(|text| text.rsplit(' ').next());
+    let used: f64 = used.unwrap().parse().unwrap();
+    assert!(used > 0.0 && used <= 150.0, "{text}");
+}

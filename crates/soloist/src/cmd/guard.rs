@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::builder::{BoolishValueParser, PossibleValuesParser};
@@ -197,8 +197,11 @@ impl Status {
         let guard = open()?;
         let mut before = BTreeMap::new();
         let mut looks = 0;
+        let mut seen = Instant::now();
         loop {
             let view = guard.view()?;
+            let seconds_between = seen.elapsed().as_secs_f64();
+            seen = Instant::now();
             looks += 1;
             if ctx.json {
                 ctx.print_json(&view)?;
@@ -206,7 +209,7 @@ impl Status {
                 if ctx.color && looks > 1 {
                     out::put("\x1b[H\x1b[2J")?;
                 }
-                outln!("{}", draw(&view, &before, self.watch.unwrap_or(1)))?;
+                outln!("{}", draw(&view, &before, seconds_between))?;
             }
             let Some(seconds) = self.watch else {
                 return Ok(ExitCode::SUCCESS);
@@ -225,7 +228,7 @@ fn count(cpu: &GuardCpu, key: &str) -> u64 {
     cpu.stats.get(key).and_then(|v| v.parse().ok()).unwrap_or(0)
 }
 
-fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: u64) -> String {
+fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: f64) -> String {
     let setting = |key: &str| view.settings.get(key).map_or("?", String::as_str);
     let mut text = format!(
         "event {}, period {} us, r_min {}, sharing {}\n",
@@ -254,7 +257,7 @@ fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: u64) -> Str
         let old = before.get(&cpu.cpu);
         let delta = |key: &str| count(cpu, key).saturating_sub(old.map_or(0, |c| count(c, key)));
         let bytes = |key: &str| match old {
-            Some(_) => format!("{:.1} MB/s", delta(key) as f64 / 1e6 / seconds as f64),
+            Some(_) => format!("{:.1} MB/s", delta(key) as f64 / 1e6 / seconds),
             None => format!("{:.1} MB", delta(key) as f64 / 1e6),
         };
         table.add_row([
