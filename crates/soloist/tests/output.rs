@@ -92,3 +92,14 @@ fn no_place_for_errors_is_no_panic() {
         }
     }
 }
+
+/// `soloist verify PID --strict | head -1 && start` must not start.
+#[test]
+fn a_closed_pipe_is_no_verdict() {
+    for json in [&[][..], &["--json"]] {
+        let strict = [&["verify", "--self", "--bank-sets", "0", "--strict"], json].concat();
+        let out = with_output(&strict, closed(), Stdio::piped());
+        assert_eq!(out.status.code(), Some(1), "{json:?}: {out:?}");
+        assert!(out.stderr.is_empty(), "{json:?}: {out:?}");
+    }
+}

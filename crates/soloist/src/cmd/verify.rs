@@ -125,17 +125,30 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     if let Some(path) = &args.svg {
         out::write(path, picture::svg(&report, &map))?;
     }
-    if ctx.json {
-        ctx.print_json(&report)?;
-    } else {
-        print(&report, &args, ctx)?;
-    }
+    let printed = match ctx.json {
+        true => ctx.print_json(&report),
+        false => print(&report, &args, ctx),
+    };
+    let good = is_good(&report, args.strict);
+    Ok(match printed {
+        // A pipe's reader that goes early (`| head`) is no failure, but no verdict either.
+        Err(error) if good => ctx.fail(&error),
+        Err(error) => {
+            ctx.fail(&error);
+            status(false)
+        }
+        Ok(()) => status(good),
+    })
+}
+
+/// Is it as --strict asks for?
+fn is_good(report: &Report, strict: Option<Strict>) -> bool {
     let all = report.is_colored() && report.own.in_color == report.own.present;
-    Ok(status(match args.strict {
+    match strict {
         None => true,
         Some(Strict::Own) => all,
-        Some(Strict::Banks) => all && are_alone(&report),
-    }))
+        Some(Strict::Banks) => all && are_alone(report),
+    }
 }
 
 /// No others hold memory in its exclusive colours; says where that can't be seen.
