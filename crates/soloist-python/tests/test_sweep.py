@@ -57,6 +57,15 @@ def test_what_is_there_is_not_run_again(tiny, client, tmp_path):
     assert everything["id"].nunique() == 13 and everything["used"].notna().sum() == len(keyed.table())
 
 
+def test_labels_are_those_that_were_given(tiny, client, tmp_path):
+    out = tmp_path / "out"
+    both = soloist.sweep(tiny, {"label.board": ["a", "b"]}, client, out)
+    assert (both.ran, set(both.frame()["label.board"])) == (2, {"a", "b"})
+    other = soloist.sweep(tiny, [{"label.board": "c"}], client, out)
+    assert set(other.frame()["label.board"]) == {"c"}
+    assert soloist.sweep(tiny, {"label.board": ["a", "b", "c"]}, client, out).ran == 0
+
+
 def test_machines_and_their_keys(tiny, client, tmp_path):
     text, _ = soloist._native.machine_text("raspberry-pi-4")
     mine = tmp_path / "mine.toml"

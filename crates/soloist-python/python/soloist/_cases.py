@@ -106,7 +106,7 @@ def _put(table: dict[str, Any], path: list[str], value: Any) -> None:
 
 
 def identity(base: Base, point: Point, recordings: dict[str, str]) -> str:
-    """The hash of all that a case's figures depend on."""
+    """The hash of all that a case's rows depend on."""
     scenario, machine = apply(base, point)
     name = str(scenario.get("experiment", {}).get("machine", ""))
     if machine is not None:
@@ -122,6 +122,10 @@ def identity(base: Base, point: Point, recordings: dict[str, str]) -> str:
     ]
     # The title and notes change no figure.
     whole = [scenario, of, recorded, base.options, base.version]
+    # A label changes no figure either, but is a column of the rows that are kept.
+    labels = {key: value for key, value in point.items() if key.startswith("label.")}
+    if labels:
+        whole.append(labels)
     return hashlib.sha256(canonical(whole).encode()).hexdigest()[:32]
 
 

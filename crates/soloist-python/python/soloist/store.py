@@ -2,7 +2,7 @@
 """The folder of a sweep's results.
 
 Results lie in ``version=V/part-*.parquet``, a column ``id`` naming each row's case: a hash of
-scenario, machine, options and version. A part is written beside its place and renamed, so it
+scenario, machine, options, labels and version. A part is written beside its place and renamed, so it
 is there as a whole or not at all. Small parts are joined now and then; what a crash between
 the two leaves twice is read once. One sweep writes into a folder at a time.
 """
