@@ -45,7 +45,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MAX_STRINGS 4096
 #define CONFIGFS "/sys/kernel/config"
 
 static int verdict_fd = -1;
@@ -152,11 +151,13 @@ static char **strings(const char *path)
 	text = slurp(path, &size);
 	if (!text)
 		return none;
-	list = calloc(MAX_STRINGS + 1, sizeof(*list));
+	for (char *p = text; p < text + size; p += strlen(p) + 1)
+		n++;
+	list = calloc(n + 1, sizeof(*list));
 	if (!list)
 		fail("out of memory");
-	for (char *p = text; p < text + size && n < MAX_STRINGS;
-	     p += strlen(p) + 1)
+	n = 0;
+	for (char *p = text; p < text + size; p += strlen(p) + 1)
 		list[n++] = p;
 	return list;
 }

@@ -51,6 +51,9 @@ pub struct GuestOutcome {
     /// What the command printed as errors, if it was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
+    /// Why not all that the command printed could be passed on, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
 }
 
 impl GuestOutcome {
@@ -60,12 +63,14 @@ impl GuestOutcome {
     }
 
     /// The status to end with: the command's own; 1 if the kernel was not
-    /// well, 124 for the time limit, 128 + the signal that killed the command.
+    /// well or output was lost, 124 for the time limit, 128 + the signal that killed the
+    /// command.
     pub fn status(&self) -> u8 {
         match self.verdict {
             Verdict::Timeout | Verdict::Silent => 124,
             Verdict::Interrupted => 130,
             _ if !self.healthy() => 1,
+            Verdict::Exit(0) => u8::from(self.lost.is_some()),
             Verdict::Exit(status) => status as u8,
             Verdict::Signal(signal) => 128u8.saturating_add(signal as u8),
             Verdict::Failed(_) | Verdict::Died(_) => 1,

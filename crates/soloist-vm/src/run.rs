@@ -67,7 +67,7 @@ pub fn run(spec: &Spec) -> Result<GuestOutcome, Error> {
     }
     guest.kill();
     let wall_s = started.elapsed().as_secs_f64();
-    let [stdout, stderr] = readers.map(|reader| reader.join().unwrap_or_default());
+    let [out, err] = readers.map(|reader| reader.join().unwrap_or_default());
 
     let log = read_lossy(&paths.console);
     let verdict = verdict.unwrap_or_else(|| Verdict::Died(why_died(&log, &paths)));
@@ -80,8 +80,9 @@ pub fn run(spec: &Spec) -> Result<GuestOutcome, Error> {
         wall_s,
         troubles,
         log: None,
-        stdout: (spec.output == Output::Keep).then_some(stdout),
-        stderr: (spec.output == Output::Keep).then_some(stderr),
+        stdout: (spec.output == Output::Keep).then_some(out.kept),
+        stderr: (spec.output == Output::Keep).then_some(err.kept),
+        lost: out.lost.or(err.lost),
     };
     if !outcome.healthy() && outcome.verdict != Verdict::Interrupted {
         outcome.excerpt = match outcome.troubles.first() {
@@ -187,7 +188,15 @@ enum Event {
     Closed,
 }
 
-type Reader = JoinHandle<String>;
+/// What became of one of the command's two outputs.
+#[derive(Default)]
+struct Copied {
+    kept: String,
+    /// Why not all of it could be passed on.
+    lost: Option<String>,
+}
+
+type Reader = JoinHandle<Copied>;
 
 /// When the command last printed something.
 type Heard = Arc<Mutex<Instant>>;
@@ -224,7 +233,7 @@ fn open_ports(
         list.push(("size", guest_size.into()));
     } else if spec.stdin {
         let (input, guest_input) = pair()?;
-        thread::spawn(move || pass_input(input));
+        thread::spawn(move || pass_input(std::io::stdin().lock(), input));
         list.push(("in", guest_input.into()));
     }
     Ok((Ports { list }, readers, terminal))
@@ -241,15 +250,22 @@ fn read_verdict(port: UnixStream, send: &Sender<Event>) {
 }
 
 /// Copies standard input to the command until either has ended.
-fn pass_input(mut port: UnixStream) {
-    let _ = std::io::copy(&mut std::io::stdin().lock(), &mut port);
-    let _ = port.shutdown(std::net::Shutdown::Write);
+fn pass_input(mut from: impl Read, mut port: UnixStream) {
+    let _ = std::io::copy(&mut from, &mut port);
+    end_input(port);
 }
 
-/// Copies what the command prints; a reader that has gone (`| head`) does not
+/// Says that no more comes. QEMU throws away what the guest has not read yet when it sees
+/// that the port is closed, so that waits for QEMU's own end.
+pub(crate) fn end_input(mut port: UnixStream) {
+    let _ = port.shutdown(std::net::Shutdown::Write);
+    let _ = std::io::copy(&mut port, &mut std::io::sink());
+}
+
+/// Copies what the command prints; a reader that has gone (`| head`) or a full disk does not
 /// stop the guest.
-fn copy(mut port: UnixStream, output: Output, mut to: impl Write, heard: &Heard) -> String {
-    let mut kept = Vec::new();
+fn copy(mut port: impl Read, output: Output, mut to: impl Write, heard: &Heard) -> Copied {
+    let (mut kept, mut lost) = (Vec::new(), None);
     let mut buffer = [0; 1 << 16];
     while let Ok(n @ 1..) = port.read(&mut buffer) {
         if let Ok(mut heard) = heard.lock() {
@@ -257,12 +273,19 @@ fn copy(mut port: UnixStream, output: Output, mut to: impl Write, heard: &Heard)
         }
         match output {
             Output::Keep => kept.extend_from_slice(&buffer[..n]),
-            Output::Pass | Output::Terminal => {
+            // What is behind a gap is of no use.
+            Output::Pass if lost.is_some() => {}
+            Output::Pass => lost = to.write_all(&buffer[..n]).and_then(|()| to.flush()).err(),
+            Output::Terminal => {
                 let _ = to.write_all(&buffer[..n]).and_then(|()| to.flush());
             }
         }
     }
-    String::from_utf8_lossy(&kept).into_owned()
+    let lost = lost.filter(|e| e.kind() != std::io::ErrorKind::BrokenPipe);
+    Copied {
+        kept: String::from_utf8_lossy(&kept).into_owned(),
+        lost: lost.map(|e| format!("what the command printed could not all be passed on: {e}")),
+    }
 }
 
 struct Wait<'a> {
@@ -392,4 +415,53 @@ fn new_log() -> Result<PathBuf, Error> {
         .and_then(|file| file.keep().map_err(|e| e.error))
         .map_err(io("cannot make a log"))?;
     Ok(path)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+mod tests {
+    use super::*;
+
+    /// A disk with room for nothing, or a reader that has gone.
+    struct Refuses(std::io::ErrorKind);
+
+    impl Write for Refuses {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn output_that_is_lost_is_told_but_not_of_a_reader_that_has_gone() {
+        let heard = Arc::new(Mutex::new(Instant::now()));
+        let lost = |kind| copy(&b"a word"[..], Output::Pass, Refuses(kind), &heard).lost;
+        let full = lost(std::io::ErrorKind::StorageFull).unwrap();
+        assert!(full.contains("could not all be passed on"), "{full}");
+        assert_eq!(lost(std::io::ErrorKind::BrokenPipe), None);
+    }
+
+    #[test]
+    fn the_end_of_the_input_does_not_close_its_port() {
+        let (ours, mut qemu) = UnixStream::pair().unwrap();
+        let passes = thread::spawn(move || pass_input(&b"a word"[..], ours));
+        let mut heard = String::new();
+        qemu.read_to_string(&mut heard).unwrap();
+        assert_eq!(heard, "a word");
+        let mut port = [rustix::event::PollFd::new(
+            &qemu,
+            rustix::event::PollFlags::empty(),
+        )];
+        let wait = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 200_000_000,
+        };
+        let hung_up = rustix::event::poll(&mut port, Some(&wait)).unwrap();
+        assert_eq!(hung_up, 0, "{port:?}");
+        drop(qemu);
+        passes.join().unwrap();
+    }
 }

@@ -11,6 +11,7 @@ use signal_hook::iterator::Signals;
 
 use crate::error::{io, Error};
 use crate::interrupt;
+use crate::run::end_input;
 
 /// The terminal; gets its ways back when it is dropped.
 pub(crate) struct Terminal {
@@ -85,7 +86,7 @@ fn pass_keys(mut port: UnixStream) {
             return;
         }
     }
-    let _ = port.shutdown(std::net::Shutdown::Write);
+    end_input(port);
 }
 
 /// Looks for `~.` at the beginning of a line, as ssh does.

@@ -28,8 +28,8 @@ pub enum Args {
     List,
     /// Run a command in a virtual machine, and pass on its exit status.
     #[command(after_help = examples![
-        status "the command's own, as of `soloist run`; 1 the kernel complained or died, 124 the\n\
-         time limit, 130 Ctrl-C, 2 misused";
+        status "the command's own, as of `soloist run`; 1 the kernel complained or died, or\n\
+         output was lost, 124 the time limit, 130 Ctrl-C, 2 misused";
         "soloist vm run -- uname -r",
         "soloist vm run --kernel 6.1-rt --machine opteron-6128 -- numactl -H",
         "soloist vm run --arch arm64 -- soloist doctor",
@@ -330,8 +330,11 @@ fn kernel_names() -> Vec<String> {
     kernels.iter().map(|kernel| kernel.name()).collect()
 }
 
-/// Says on standard error why a guest failed; silent when it did not.
+/// Says on standard error why a guest failed, or that output was lost; else silent.
 fn report(outcome: &GuestOutcome, ctx: &Ctx) {
+    if let Some(why) = &outcome.lost {
+        errln!("soloist: {why}");
+    }
     if outcome.healthy() || outcome.verdict == Verdict::Interrupted {
         return;
     }

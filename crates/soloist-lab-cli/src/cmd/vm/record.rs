@@ -184,7 +184,9 @@ impl Recorded {
             errln!("soloist: {why}: what came later is not recorded");
             return status.max(1);
         }
-        if status != 0 {
+        if let Some(why) = &self.outcome.lost {
+            errln!("soloist: {why}");
+        } else if status != 0 {
             errln!("soloist: the foreground ended with status {status}: that is what was recorded");
         }
         status
