@@ -381,10 +381,33 @@ static pid_t start(int number, char ***argv, int gate[2])
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
+/*
+ * Whether the background program that ended with @status could not be run, of which we and
+ * shells have 125 to 127: what would be recorded without it is not what was asked for.
+ */
+static int could_not_run(int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) >= 125 &&
+	       WEXITSTATUS(status) <= 127;
+}
+
+static void say_ended(int number, int status)
+{
+	if (could_not_run(status))
+		fprintf(stderr,
+			"soloist vm record: background program %d could not be run (status %d): nothing is recorded\n",
+			number, WEXITSTATUS(status));
+	else
+		fprintf(stderr,
+			"soloist vm record: background program %d ended with status %d\n",
+			number,
+			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
 int main(int argc, char **argv)
 {
+	int gate[2], n = 0, status, other, refused = 0;
 	pid_t pids[MAX_PROGRAMS], ended;
-	int gate[2], n = 0, status;
 	char *first;
 
 	(void)argc;
@@ -401,24 +424,29 @@ int main(int argc, char **argv)
 	usleep(200000);
 	close(gate[1]);
 	close(gate[0]);
-	for (;;) {
+	while (!refused) {
 		ended = wait(&status);
 		if (ended < 0)
 			fail("cannot wait: %s", strerror(errno));
 		if (ended == pids[0])
 			break;
 		for (int i = 1; i < n; i++)
-			if (ended == pids[i] && status)
-				fprintf(stderr,
-					"soloist vm record: background program %d ended with status %d\n",
-					i, WIFEXITED(status) ? WEXITSTATUS(status) :
-							       128 + WTERMSIG(status));
+			if (ended == pids[i] && status) {
+				say_ended(i, status);
+				refused = could_not_run(status);
+			}
 	}
 	tell(MARKER | STOP);
-	for (int i = 1; i < n; i++)
+	for (int i = refused ? 0 : 1; i < n; i++)
 		kill(-pids[i], SIGKILL);
-	while (wait(NULL) > 0)
-		;
+	/* One may have been slower to fail than the foreground was to end. */
+	while ((ended = wait(&other)) > 0)
+		for (int i = 1; i < n; i++)
+			if (ended == pids[i] && could_not_run(other) && !refused) {
+				say_ended(i, other);
+				refused = 1;
+				status = other;
+			}
 	if (WIFSIGNALED(status))
 		return 128 + WTERMSIG(status);
 	return WEXITSTATUS(status);
