@@ -9,6 +9,7 @@ use soloist_core::{AddrMap, ColorSet, NumList};
 use soloist_machine::Machine;
 use soloist_play::policy::{linux, Policy, Tenant};
 use soloist_record::meta::{Cache, Program};
+use soloist_record::plan::MAX_CPUS;
 
 use super::Order;
 use crate::arch::Arch;
@@ -79,6 +80,12 @@ impl Request {
     fn nodes(&self, machine: &Machine, arch: Arch) -> Result<GuestNodes, Error> {
         let mut guest = GuestNodes::of(machine)?.exactly_on(arch, machine)?;
         let needed = self.threads + self.programs.len() as u32 - 1;
+        if needed as usize > MAX_CPUS {
+            return refused(format!(
+                "the programs need {needed} processors, and no more than {MAX_CPUS} are recorded: \
+                 leave some programs out"
+            ));
+        }
         let nodes = guest.node_memory.len() as u32;
         guest.cpus = self.cpus.unwrap_or(needed.max(nodes));
         if needed > guest.cpus {
@@ -275,5 +282,13 @@ mod tests {
         assert!(said(&request).starts_with("--sets 2: --policy buddy"));
         let one = Request { sets: 1, ..request };
         assert!(!said(&one).contains("--sets"), "{}", said(&one));
+        // A program each of 64 processors is the most.
+        let many = |n| Request {
+            programs: vec![vec!["true".into()]; n],
+            ..one.clone()
+        };
+        assert!(many(64).nodes(&machine, Arch::X86_64).is_ok());
+        let why = many(65).nodes(&machine, Arch::X86_64).unwrap_err();
+        assert!(why.to_string().contains("need 65 processors"), "{why}");
     }
 }
