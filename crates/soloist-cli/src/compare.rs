@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::ArgGroup;
 use comfy_table::Table;
 use serde::Serialize;
 use soloist_core::statistics::mean;
@@ -24,6 +25,7 @@ const CO_RUNNER: usize = 64 << 20;
 /// it.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "one a switch")]
+#[command(group = ArgGroup::new("played").args(["model", "recorded"]).multiple(true))]
 #[command(after_help = examples![
     "soloist compare -- zstd -9 -k big.txt",
     "soloist compare --model --html sort.html -- sort big.txt",
@@ -31,30 +33,36 @@ const CO_RUNNER: usize = 64 << 20;
 ])]
 pub struct Args {
     /// Number of runs under each condition.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=100_000), conflicts_with = "played")]
     pub runs: u32,
     /// Warm-up runs that are not counted.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(0..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(0..=100_000), conflicts_with = "played")]
     pub warmup: u32,
     /// Command of a co-runner; may be repeated [default: a program that writes to 64
     /// MiB again and again].
-    #[arg(long, value_name = "PROGRAM")]
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "recorded")]
     pub corun: Vec<String>,
     /// Number of co-runners; several `--corun` take turns.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u32>(0..=63))]
     pub neighbours: u32,
     /// CPUs: the first is the command's, the others the co-runners' [default: all that
     /// this process may use].
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", conflicts_with = "played")]
     pub cpus: Option<String>,
     /// Arguments of `soloist run` for the run in colour.
-    #[arg(long, value_name = "WORDS", default_value = "--colors 1")]
+    #[arg(
+        long,
+        value_name = "WORDS",
+        default_value = "--colors 1",
+        allow_hyphen_values = true,
+        conflicts_with = "played"
+    )]
     pub run: String,
     /// Measure even on an emulated processor, whose times say nothing about memory.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "played")]
     pub force: bool,
     /// Accept any exit status of the command.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "recorded")]
     pub any_status: bool,
     /// Record the command in a virtual machine and simulate it, instead of running it
     /// here.
@@ -65,22 +73,23 @@ pub struct Args {
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub recorded: Option<PathBuf>,
     /// In the model: the machine.
-    #[arg(long, short, value_name = "NAME|FILE", default_value = "opteron-6128", add = complete::machines())]
+    #[arg(long, short, value_name = "NAME|FILE", default_value = "opteron-6128", requires = "played", add = complete::machines())]
     pub machine: String,
     /// In the model: placements to compare with that of Linux.
     #[arg(
         long,
         value_delimiter = ',',
         value_name = "POLICY",
-        default_value = "diff_controller"
+        default_value = "diff_controller",
+        requires = "played"
     )]
     pub policies: Vec<String>,
     /// In the model: bank sets of each program.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = whole::<u32>(1..))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = whole::<u32>(1..), requires = "played")]
     pub sets: u32,
     /// In the model: lines to play, from the middle of each program except the
     /// co-runner [default: a million, or fewer for about a minute of playing].
-    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..), requires = "played")]
     pub lines: Option<usize>,
     /// In the model: write a page with histograms and who waited for whom.
     #[arg(long, value_name = "FILE")]
