@@ -42,6 +42,15 @@ soloist group set many --bank-sets 2 --mode exclusive 2>/dev/null
 same taken-colours-refused "$? $(cat $root/groups/many/mode)" "1 shareable"
 soloist group rm many
 
+# Colours that are listed are shareable, those of `run` too; what the recipe of a real-time
+# task makes is for no other group.
+same run-lists-shareable "$(soloist run --node 1 -- soloist group list | awk '/^run-/ { print $5 }')" shareable
+same run-counts-exclusive "$(soloist run --colors 1 -- soloist group list | awk '/^run-/ { print $5 }')" exclusive
+eval "$(grep '^soloist group create rt ' "$(dirname "$0")/../../../docs/how-to/recipes.md")" >/dev/null
+soloist group create intruder --node 1 2>/dev/null
+same recipe-keeps-others-out "$? $(ls $root/groups | tr '\n' ' ')" "1 a rt "
+soloist group rm rt
+
 # A process that runs already: what it has stays where it is, and is shown.
 sleep 100 &
 pid=$!

@@ -81,7 +81,8 @@ pub enum Args {
 
 #[derive(Debug, clap::Args)]
 pub struct Settings {
-    /// Whether other shareable groups may have the same colours.
+    /// Whether other shareable groups may have the same colours. Default: a number of
+    /// colours makes it exclusive; listed ones leave it as it is, at first shareable.
     #[arg(long, value_parser = mode())]
     mode: Option<Mode>,
 

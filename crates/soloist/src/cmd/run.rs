@@ -18,12 +18,13 @@ use super::realtime::RealtimeArgs;
 use soloist_cli::complete;
 use soloist_cli::{Ctx, Misuse};
 
-/// Run a command in private memory colours.
+/// Run a command in memory colours.
 ///
 /// Every page that the command, its threads and its children own comes from the given
-/// colours, from the first page on. Without colour flags it gets one free colour, and
-/// takes more as it needs them. Without `--cpus` it runs on the CPUs of its colours'
-/// node. `run` passes its exit status on.
+/// colours, from the first page on. A number of colours, or `--mem`, is private. Other
+/// groups may have listed ones too (`--colors 4-7`, `--bank-sets`, `--node`). Without
+/// colour flags it gets one free colour, and takes more as it needs them. Without
+/// `--cpus` it runs on the CPUs of its colours' node. `run` passes its exit status on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     status "the command's own; 128 + the signal that killed it, 127 not found, 126 not\n\
