@@ -17,8 +17,8 @@ use soloist_cli::{out, Ctx};
 ///
 /// Covers groups, regulated CPUs, rules and the whole system. The share of pages in
 /// colour needs the kernel's pagemap, which the socket's process may not read. For
-/// Prometheus, soloist-metrics.socket serves the metrics, or a timer writes them for
-/// node_exporter (packaging/systemd).
+/// Prometheus, soloist-metrics.socket serves the metrics (packaging/systemd), or
+/// `--textfile` writes them for node_exporter.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist metrics",
