@@ -9,6 +9,7 @@ mod realtime;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod registers;
 mod seat;
+mod signals;
 
 pub use co_runners::{output, write_forever, CoRunners, Timing};
 pub use explain::Explained;
@@ -17,3 +18,4 @@ pub use realtime::{Class, Realtime};
 pub use seat::{Ran, Seat, SeatRequest};
 
 pub(crate) use own::is_of_one_run;
+pub(crate) use signals::HeldSignals;

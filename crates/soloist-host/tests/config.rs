@@ -229,6 +229,31 @@ fn a_refusal_takes_everything_back() {
         .exists());
 }
 
+/// Ctrl-C midway leaves no half of a configuration.
+#[test]
+fn a_signal_takes_everything_back() {
+    let machine = loaded();
+    let mut config = Config::now(&control(&machine)).unwrap();
+    config.groups.get_mut("core0").unwrap().exhaust = Exhaust::Spill;
+    let mut ours = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises the set; the signal is this thread's alone.
+    let ours = unsafe {
+        libc::sigemptyset(ours.as_mut_ptr());
+        libc::sigaddset(ours.as_mut_ptr(), libc::SIGTERM);
+        libc::pthread_sigmask(libc::SIG_BLOCK, ours.as_ptr(), std::ptr::null_mut());
+        libc::raise(libc::SIGTERM);
+        ours.assume_init()
+    };
+    let done = steps(&machine, &config, false).apply(&control(&machine));
+    let mut signal = 0;
+    // SAFETY: a valid set; it came, so nothing waits.
+    unsafe { libc::sigwait(&raw const ours, &raw mut signal) };
+    assert_eq!(signal, libc::SIGTERM, "it is not lost");
+    let words = done.unwrap_err().to_string();
+    assert!(words.contains("are as they were: a signal"), "{words}");
+    assert_eq!(machine.attribute("core0", "exhaust").trim(), "fail");
+}
+
 /// A group that was removed can't come back: it is named. `b` can't be removed,
 /// where there is no module: its directory is not empty. `c` went by itself.
 #[test]

@@ -17,6 +17,7 @@ use crate::control::{
 };
 use crate::error::KeyError;
 use crate::machine::Host;
+use crate::run::HeldSignals;
 use crate::HostError;
 
 /// The file of which several lines may be written at once.
@@ -489,10 +490,16 @@ impl Steps {
     }
 
     /// Does all of it, or nothing: what was removed before another removal is
-    /// refused stays so, and the error names it.
+    /// refused stays so, and the error names it. A signal that would end this process
+    /// is a refusal, too.
     pub fn apply(&self, control: &Control) -> Result<(), HostError> {
+        let signals = HeldSignals::hold();
         for (at, step) in self.steps.iter().enumerate() {
-            if let Err(error) = step.apply(control) {
+            let done = match signals.came() {
+                true => Err(HostError::Other("a signal ended it".to_owned())),
+                false => step.apply(control),
+            };
+            if let Err(error) = done {
                 // A group that was removed can't come back with its tasks, so
                 // removals stand last and nothing but removals follows them.
                 let done = &self.steps[..at];
