@@ -1082,3 +1082,30 @@ fn commands_of_the_lab_are_handed_over() {
     let (_, said) = run(&["run", "--", "lab"], false);
     assert!(!said.contains("soloist-lab"), "{said}");
 }
+
+/// With hidepid /proc does not show others' processes; they are there all the same.
+#[test]
+fn a_process_that_is_hidden_is_not_said_to_be_none() {
+    let hidden = |args: &str| {
+        let script = format!(
+            "mount -t proc -o hidepid=2 proc /proc && \
+             exec setpriv --reuid 65534 --regid 65534 --clear-groups {args}"
+        );
+        let out = std::process::Command::new("unshare")
+            .args(["-m", "sh", "-c", &script])
+            .output();
+        out.map(|out| String::from_utf8_lossy(&out.stderr).into_owned())
+            .ok()
+    };
+    let program = env!("CARGO_BIN_EXE_soloist");
+    // It takes root, and a program that others may read.
+    if hidden(&format!("{program} --version")).is_none_or(|said| !said.is_empty()) {
+        return;
+    }
+    for args in ["verify 1 -m zen2", "verify 1 -m zen2 --bank-sets 0"] {
+        let said = hidden(&format!("{program} {args}")).unwrap();
+        assert!(said.contains("process 1 needs root"), "{args}: {said}");
+    }
+    let said = hidden(&format!("{program} verify 999999999 -m zen2")).unwrap();
+    assert!(said.contains("there is no process 999999999"), "{said}");
+}

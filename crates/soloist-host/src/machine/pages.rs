@@ -10,6 +10,7 @@ use procfs::process::{MemoryPageFlags, PageInfo};
 use procfs::PhysicalPageFlags;
 
 use crate::machine::host::Host;
+use crate::machine::task::not_seen;
 use crate::HostError;
 
 /// Pages read from pagemap at once.
@@ -50,7 +51,7 @@ impl PageReader {
             io::ErrorKind::PermissionDenied => {
                 HostError::NeedsRoot(format!("reading the pages of process {pid}"))
             }
-            io::ErrorKind::NotFound => HostError::NoProcess(pid),
+            io::ErrorKind::NotFound => not_seen(host, pid),
             _ if e.raw_os_error() == Some(libc::ESRCH) => HostError::NoMemory(pid),
             _ => HostError::io(&path, e),
         })?;

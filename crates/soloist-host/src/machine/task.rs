@@ -14,7 +14,7 @@ use crate::HostError;
 pub fn threads(host: &Host, pid: i32) -> Result<Vec<i32>, HostError> {
     let dir = host.path(&format!("/proc/{pid}/task"));
     let entries = match fs::read_dir(&dir) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(HostError::NoProcess(pid)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(not_seen(host, pid)),
         entries => entries.map_err(|e| HostError::io(dir, e))?,
     };
     let mut ids: Vec<i32> = entries
@@ -22,6 +22,16 @@ pub fn threads(host: &Host, pid: i32) -> Result<Vec<i32>, HostError> {
         .collect();
     ids.sort_unstable();
     Ok(ids)
+}
+
+/// What it means that /proc does not show process `pid`: it is not there, or /proc is
+/// mounted with hidepid, and it is somebody else's.
+pub(crate) fn not_seen(host: &Host, pid: i32) -> HostError {
+    let asked = rustix::process::Pid::from_raw(pid).filter(|_| host.is_live());
+    match asked.map(rustix::process::test_kill_process) {
+        Some(Err(Errno::PERM)) => HostError::NeedsRoot(format!("looking at process {pid}")),
+        _ => HostError::NoProcess(pid),
+    }
 }
 
 /// The process that thread `tid` belongs to; itself where that can't be seen.

@@ -19,7 +19,9 @@ use serde::Serialize;
 use soloist_core::{AddrMap, ColorSet, NumList};
 
 use crate::control::{is_label, nodes_of, Control, Occupancy};
-use crate::machine::{movable_bytes, process_of, text_of, threads, Host, Page, PageReader};
+use crate::machine::{
+    movable_bytes, not_seen, process_of, text_of, threads, Host, Page, PageReader,
+};
 use crate::HostError;
 
 /// Why a page is not in colour.
@@ -338,7 +340,7 @@ pub fn verify(
     groups: Vec<GroupColors>,
 ) -> Result<Report, HostError> {
     let path = host.path(&format!("/proc/{pid}"));
-    let unreadable = |e: procfs::ProcError| process_error(pid, e);
+    let unreadable = |e: procfs::ProcError| process_error(host, pid, e);
     let process = Process::new_with_root(path).map_err(unreadable)?;
     let status: Status = parse(&process, "status").map_err(unreadable)?;
     // Reading their mappings is an error on some kernels only.
@@ -642,12 +644,12 @@ fn name(path: &MMapPath) -> String {
     }
 }
 
-fn process_error(pid: i32, error: procfs::ProcError) -> HostError {
+fn process_error(host: &Host, pid: i32, error: procfs::ProcError) -> HostError {
     match error {
         procfs::ProcError::PermissionDenied(_) => {
             HostError::NeedsRoot(format!("reading the mappings of process {pid}"))
         }
-        procfs::ProcError::NotFound(_) => HostError::NoProcess(pid),
+        procfs::ProcError::NotFound(_) => not_seen(host, pid),
         procfs::ProcError::Io(e, _) if e.raw_os_error() == Some(libc::ESRCH) => {
             HostError::NoMemory(pid)
         }
