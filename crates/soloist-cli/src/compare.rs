@@ -72,9 +72,10 @@ pub struct Args {
     /// last program.
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub recorded: Option<PathBuf>,
-    /// In the model: the machine.
-    #[arg(long, short, value_name = "NAME|FILE", default_value = "opteron-6128", requires = "played", add = complete::machines())]
-    pub machine: String,
+    /// In the model: the machine [default: the one that was recorded on; without
+    /// --recorded opteron-6128].
+    #[arg(long, short, value_name = "NAME|FILE", requires = "played", add = complete::machines())]
+    pub machine: Option<String>,
     /// In the model: placements to compare with that of Linux.
     #[arg(
         long,

@@ -261,3 +261,17 @@ fn compare_offers_a_free_node_where_there_is_one() {
     assert_eq!(names.len(), 3, "{names:?}");
     assert!(notes[2].contains("one node"), "{notes:?}");
 }
+
+/// What left one machine's caches is not played behind another's, unless somebody asks for it.
+#[test]
+fn compare_plays_a_recording_on_its_own_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let about = dir.path().join("rec/recording.json");
+    let text = fs::read_to_string(&about).unwrap();
+    fs::write(&about, text.replace("opteron-6128", "raspberry-pi-4")).unwrap();
+    let words = "compare --recorded rec --policies diff_bank --sets 2 --lines 500";
+    let said = soloist(dir.path(), words);
+    let text = String::from_utf8(said.stdout).unwrap();
+    assert!(text.contains("a model of raspberry-pi-4;"), "{text}");
+}

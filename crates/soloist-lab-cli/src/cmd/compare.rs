@@ -23,15 +23,20 @@ use super::vm;
 /// and each takes as long as a second of a program.
 const PASSES: &str = "8";
 
+/// Where nobody names a machine, and nothing was recorded on one.
+const MACHINE: &str = "opteron-6128";
+
 /// What was recorded; the last program is the co-runner.
 struct Recorded {
     kernel: String,
+    /// That it is played on.
+    machine: String,
     dir: PathBuf,
     programs: usize,
 }
 
 impl Recorded {
-    fn read(dir: &Path) -> Result<Self> {
+    fn read(dir: &Path, machine: String) -> Result<Self> {
         let meta = Meta::read(dir)?;
         let programs = meta.programs.len();
         if programs < 2 {
@@ -41,6 +46,7 @@ impl Recorded {
         }
         Ok(Self {
             kernel: meta.kernel,
+            machine,
             dir: dir.to_path_buf(),
             programs,
         })
@@ -55,9 +61,10 @@ impl Recorded {
 /// Runs the comparison.
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     args.begin()?;
-    let setting = setting(args)?;
+    let machine = machine(args)?;
+    let setting = setting(args, &machine)?;
     if let Some(dir) = &args.recorded {
-        return play(args, &setting, &Recorded::read(dir)?, ctx);
+        return play(args, &setting, &Recorded::read(dir, machine)?, ctx);
     }
     let scratch = Scratch::new("soloist-compare-")?;
     let programs = vec![args.command.clone(), co_runner(args)?];
@@ -67,7 +74,7 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
              long as it takes here; then plays it, a minute or so"
         );
     }
-    match vm::record::here(&args.machine, scratch.path(), programs, ctx)? {
+    match vm::record::here(&machine, scratch.path(), programs, ctx)? {
         0 => {}
         // Ctrl-C.
         130 => return Ok(ExitCode::from(130)),
@@ -76,11 +83,21 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         }
         status => anyhow::bail!("the command ended with status {status}"),
     }
-    play(args, &setting, &Recorded::read(scratch.path())?, ctx)
+    let recorded = Recorded::read(scratch.path(), machine)?;
+    play(args, &setting, &recorded, ctx)
+}
+
+/// The machine that is named, or that a recording was made on: it is behind that one's caches.
+fn machine(args: &Args) -> Result<String> {
+    Ok(match (&args.machine, &args.recorded) {
+        (Some(named), _) => named.clone(),
+        (None, Some(dir)) => Meta::read(dir)?.machine,
+        (None, None) => MACHINE.to_owned(),
+    })
 }
 
 /// Refuses what is wrong before minutes of recording.
-fn setting(args: &Args) -> Result<Setting> {
+fn setting(args: &Args, machine: &str) -> Result<Setting> {
     let mut placements: Vec<Placement> = vec!["buddy".parse()?];
     for policy in &args.policies {
         placements.push(
@@ -89,9 +106,9 @@ fn setting(args: &Args) -> Result<Setting> {
                 .map_err(|e| Misuse(format!("--policies: {e}")))?,
         );
     }
-    let platform = Platform::find(&args.machine).map_err(|e| Misuse(format!("--machine: {e}")))?;
+    let platform = Platform::find(machine).map_err(|e| Misuse(format!("--machine: {e}")))?;
     if args.neighbours as usize >= platform.node_of_core.len() {
-        let (n, machine) = (args.neighbours, &args.machine);
+        let n = args.neighbours;
         let why = format!("--neighbours {n}: {machine} has no more cores");
         return Err(Misuse(why).into());
     }
@@ -173,14 +190,16 @@ fn play(args: &Args, setting: &Setting, recorded: &Recorded, ctx: &Ctx) -> Resul
         found.extend(conditions);
     }
     progress.finish();
-    let notes = notes(args, setting, recorded, &played);
-    draw(args, &drawn, &blames, &notes)?;
+    let notes = notes(setting, recorded, &played);
+    draw(args, &recorded.machine, &drawn, &blames, &notes)?;
     finish(args, ctx, "modelled", &found, &notes)
 }
 
 /// Remarks on the figures.
-fn notes(args: &Args, setting: &Setting, recorded: &Recorded, played: &[String]) -> Vec<String> {
-    let (kernel, machine) = (&recorded.kernel, &args.machine);
+fn notes(setting: &Setting, recorded: &Recorded, played: &[String]) -> Vec<String> {
+    let Recorded {
+        kernel, machine, ..
+    } = recorded;
     let mut notes = vec![
         format!(
             "modelled: programs recorded on {kernel} in a virtual machine, played on a model of \
@@ -195,8 +214,14 @@ fn notes(args: &Args, setting: &Setting, recorded: &Recorded, played: &[String])
 }
 
 /// The files of `--picture` and `--html`.
-fn draw(args: &Args, drawn: &[Comparison], blames: &[Blame], notes: &[String]) -> Result<()> {
-    let title = format!("What isolation buys, modelled on {}", args.machine);
+fn draw(
+    args: &Args,
+    machine: &str,
+    drawn: &[Comparison],
+    blames: &[Blame],
+    notes: &[String],
+) -> Result<()> {
+    let title = format!("What isolation buys, modelled on {machine}");
     if let Some(file) = &args.picture {
         out::write(file, svg(&title, drawn)?)?;
     }
