@@ -67,8 +67,10 @@ fn a_killed_command_is_told_what_was_asked_for() {
             .path()
             .join("sys/kernel/config/soloist/groups/core0");
         fs::write(group.join("exhaust"), how).unwrap();
-        fs::write(group.join("stats"), stats).unwrap();
-        let args = ["run", "--group", "core0", "--", "sh", "-c", "kill -BUS $$"];
+        // Counted while it runs.
+        let file = group.join("stats").display().to_string();
+        let script = format!("printf '{stats}' > '{file}'; kill -BUS $$");
+        let args = ["run", "--group", "core0", "--", "sh", "-c", &script];
         let out = output(machine.path(), &args);
         assert_eq!(out.status.code(), Some(135), "{out:?}");
         String::from_utf8(out.stderr).unwrap()
