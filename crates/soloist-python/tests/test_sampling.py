@@ -29,6 +29,8 @@ def test_between():
         between(0, 1, log=True)
     with pytest.raises(soloist.SoloistError, match="have no end"):
         between(0.0, 1.0).all()
+    with pytest.raises(soloist.SoloistError, match="give a larger `step`"):
+        points({"a.bytes": between("8M", "64G", log=True)})
 
 
 def test_a_latin_hypercube_is_spread_evenly():

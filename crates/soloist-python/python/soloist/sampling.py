@@ -12,6 +12,8 @@ from ._source import told, whole
 Point = dict[str, Any]
 Grid = Mapping[str, Any] | Iterable[Mapping[str, Any]]
 
+#: Values of one key of a grid: bytes without a step are as many as memory has none for.
+_MOST = 1_000_000
 _SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -50,6 +52,9 @@ class Between:
             raise told("values without steps have no end: give `step`, or sample them")
         step = self.step or 1
         steps = math.floor((self.high - self.low) / step + 1e-9) + 1
+        if steps > _MOST:
+            raise told(f"{steps} values from {self.low} to {self.high}, {step} apart: give a larger "
+                       "`step`, or sample them")  # fmt: skip
         values = [self.low + n * step for n in range(steps)]
         return [int(value) for value in values] if self.whole else values
 
