@@ -72,6 +72,7 @@ check-long:
 	@tests/install/wheel
 	@tests/install/slurm
 	@scripts/wheel kills
+	@scripts/wheel notebooks
 	@tests/install/arm64
 	@tests/walk/run
 
