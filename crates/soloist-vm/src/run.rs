@@ -23,7 +23,7 @@ use crate::outcome::{GuestOutcome, Verdict};
 use crate::qemu::{self, Files, Ports, Process};
 use crate::source::source_root;
 use crate::spec::{Output, Spec};
-use crate::terminal::Terminal;
+use crate::terminal::{end_input, Terminal};
 
 /// How long a guest may take to power off once its command has ended.
 const POWER_OFF: Duration = Duration::from_secs(30);
@@ -253,13 +253,6 @@ fn read_verdict(port: UnixStream, send: &Sender<Event>) {
 fn pass_input(mut from: impl Read, mut port: UnixStream) {
     let _ = std::io::copy(&mut from, &mut port);
     end_input(port);
-}
-
-/// Says that no more comes. QEMU throws away what the guest has not read yet when it sees
-/// that the port is closed, so that waits for QEMU's own end.
-pub(crate) fn end_input(mut port: UnixStream) {
-    let _ = port.shutdown(std::net::Shutdown::Write);
-    let _ = std::io::copy(&mut port, &mut std::io::sink());
 }
 
 /// Copies what the command prints; a reader that has gone (`| head`) or a full disk does not

@@ -11,7 +11,6 @@ use signal_hook::iterator::Signals;
 
 use crate::error::{io, Error};
 use crate::interrupt;
-use crate::run::end_input;
 
 /// The terminal; gets its ways back when it is dropped.
 pub(crate) struct Terminal {
@@ -87,6 +86,13 @@ fn pass_keys(mut port: UnixStream) {
         }
     }
     end_input(port);
+}
+
+/// Says that no more comes. QEMU throws away what the guest has not read yet when it sees
+/// that the port is closed, so that waits for QEMU's own end.
+pub(crate) fn end_input(mut port: UnixStream) {
+    let _ = port.shutdown(std::net::Shutdown::Write);
+    let _ = std::io::copy(&mut port, &mut std::io::sink());
 }
 
 /// Looks for `~.` at the beginning of a line, as ssh does.
