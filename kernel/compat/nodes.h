@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The nodes that a task may use: cpusets and memory policies, without which kernels can
- * be built.
+ * The nodes that a task may use: cpusets, without which kernels can be built, and memory
+ * policies.
  */
 #ifndef SOLOIST_COMPAT_NODES_H
 #define SOLOIST_COMPAT_NODES_H
@@ -11,6 +11,11 @@
 #include <linux/mm_types.h>
 #include <linux/nodemask.h>
 #include <linux/sched.h>
+
+/* vma_alloc_folio() is a macro there, and nothing tells a fault's page from another. */
+#ifndef CONFIG_NUMA
+#error "soloist needs CONFIG_NUMA=y, on a machine of one node too: vma_alloc_folio() allocates a fault's page"
+#endif
 
 /* Those of @task's cpuset; NULL: there are no cpusets. */
 static inline const nodemask_t *sol_task_mems(const struct task_struct *task)
@@ -47,30 +52,20 @@ static inline nodemask_t sol_stable_mems(void)
 /* The policy that holds in @vma for the current task, or NULL. */
 static inline struct mempolicy *sol_policy_in(const struct vm_area_struct *vma)
 {
-#ifdef CONFIG_NUMA
 	return vma->vm_policy ?: current->mempolicy;
-#else
-	return NULL;
-#endif
 }
 
 /* Does a policy of @vma's own (mbind()) bind it to nodes? */
 static inline bool sol_vma_is_bound(const struct vm_area_struct *vma)
 {
-#ifdef CONFIG_NUMA
 	return vma->vm_policy && vma->vm_policy->mode == MPOL_BIND;
-#else
-	return false;
-#endif
 }
 
 /* Take the nodes that @task's policy does not allow out of @mask. */
 static inline void sol_policy_bind(const struct task_struct *task, nodemask_t *mask)
 {
-#ifdef CONFIG_NUMA
 	if (task->mempolicy && task->mempolicy->mode == MPOL_BIND)
 		nodes_and(*mask, *mask, task->mempolicy->nodes);
-#endif
 }
 
 #endif /* SOLOIST_COMPAT_NODES_H */

@@ -94,7 +94,6 @@ unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
 
 /* ---- Nodes ---- */
 
-#ifdef CONFIG_NUMA
 /* The next one of @nodes for a task whose policy is to interleave. */
 static int next_interleaved(const nodemask_t *nodes)
 {
@@ -126,9 +125,6 @@ static void place_by_policy(struct sol_request *rq, struct mempolicy *pol)
 		rq->nid = next_interleaved(&pol->nodes);
 	}
 }
-#else
-static void place_by_policy(struct sol_request *rq, struct mempolicy *pol) { }
-#endif
 
 /*
  * A policy that is shared through a file (private mappings of shmem) is not looked

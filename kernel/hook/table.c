@@ -133,14 +133,12 @@ static const struct row rows[] = {
 		   MOVED, "alloc_migration_target"),
 	LAYOUT_ROW(true, "migration_target_control", struct sol_target,
 		   gfp_mask, MOVED, "alloc_migration_target"),
-#ifdef CONFIG_NUMA
 	{ HOOK, true, SOL_MPOL_TARGET, NULL, BOUND },
 #ifdef SOL_MPOL_STRUCT
 	LAYOUT_ROW(true, "migration_mpol", struct sol_mpol_target, pol, BOUND,
 		   SOL_MPOL_TARGET),
 	LAYOUT_ROW(true, "migration_mpol", struct sol_mpol_target, ilx, BOUND,
 		   SOL_MPOL_TARGET),
-#endif
 #endif
 	{ EVENT, false, "mm_vmscan_lru_shrink_inactive", NULL,
 	  "the OOM killer before swap" },

@@ -232,7 +232,6 @@ unsigned long sol_on_migration_target(struct folio *src,
 	return target_in_color(src, &rq);
 }
 
-#ifdef CONFIG_NUMA
 /*
  * mbind(): a page on the new policy's nodes, interleaved by the offset in the mapping.
  * Without colours there the page follows the policy alone. The original is not called
@@ -265,12 +264,6 @@ static unsigned long mpol_target(struct folio *src, unsigned long private)
 	return (unsigned long)__folio_alloc(rq.gfp | __GFP_COMP, 0, rq.nid,
 					    (nodemask_t *)&pol->nodes);
 }
-#else
-static unsigned long mpol_target(struct folio *src, unsigned long private)
-{
-	return SOL_PASS;
-}
-#endif
 
 /* Both parts may sleep: one section over both, see hook.h. */
 unsigned long sol_on_mpol_target(struct folio *src, unsigned long private)
@@ -392,9 +385,7 @@ SOL_TRAMPOLINE(sol_tr_collapse, sol_on_collapse, SOL_IF_ANY);
 static struct sol_hook move_hooks[] = {
 	SOL_HOOK("migrate_pages", sol_tr_migrate_pages),
 	SOL_HOOK("alloc_migration_target", sol_tr_migration_target),
-#ifdef CONFIG_NUMA
 	SOL_HOOK(SOL_MPOL_TARGET, sol_tr_mpol_target),
-#endif
 #ifdef CONFIG_SWAP
 	SOL_HOOK("folio_alloc_swap", sol_tr_alloc_swap),
 #endif

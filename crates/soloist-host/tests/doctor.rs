@@ -101,6 +101,9 @@ fn what_is_lacking_is_named_with_the_way_out() {
     std::fs::write(machine.path("proc/config.gz"), packed.finish().unwrap()).unwrap();
     let tracer = check(&machine, "function tracer");
     assert_eq!(tracer.found, "built without direct calls");
+    // A board's kernel, without nodes.
+    let next = check(&machine, "hooks").next;
+    assert!(next.is_some_and(|next| next.contains("CONFIG_NUMA")));
     std::fs::remove_file(machine.path("proc/config.gz")).unwrap();
     machine.file("proc/sys/kernel/ftrace_enabled", "0\n");
     let tracer = check(&machine, "function tracer");

@@ -264,7 +264,11 @@ fn hooks(host: &Host) -> Check {
         .collect();
     if !lacks.is_empty() {
         let found = format!("this kernel {}", lacks.join(", and "));
-        let next = format!("boot a stock Debian kernel: {}", tested_series().join(", "));
+        let next = match config(host, "CONFIG_NUMA").as_deref() {
+            // Without it a fault's page is allocated by a macro.
+            Some("n") => "boot a kernel with CONFIG_NUMA, on a machine of one node too".to_owned(),
+            _ => format!("boot a stock Debian kernel: {}", tested_series().join(", ")),
+        };
         return Check::fail(name, found, next);
     }
     let taken = taken_hooks(host);
