@@ -280,11 +280,11 @@ static void check_uncoloured(void)
 
 int main(void)
 {
-	check_uncoloured();
-	check_shared_memory();
 	check_idle_cpu();
 	check_long_list();
 	check_process();
 	check_storm();
+	check_uncoloured();
+	check_shared_memory();
 	return guest_exit();
 }
