@@ -45,6 +45,10 @@ impl Kernel {
             series += "-deb13";
         }
         if self.arch() == Arch::Arm64 {
+            // A board's own, say.
+            if !self.version.contains("+deb") {
+                return self.version.clone();
+            }
             let flavours = ["rt-arm64", "cloud-arm64", "arm64-16k"];
             let flavour = flavours.iter().find(|end| self.version.ends_with(**end));
             return series + "-" + flavour.unwrap_or(&"arm64");
@@ -168,6 +172,8 @@ mod tests {
             "6.12-deb13-rt-arm64"
         );
         assert_eq!(kernel("7.3.4+deb13-cloud-arm64").name(), "7.3-cloud-arm64");
+        let own = "6.12.117-board-arm64";
+        assert_eq!(kernel(own).name(), own);
         assert_eq!(kernel("6.1.0-56-amd64").name(), "6.1");
         assert_eq!(kernel("6.1.0-56-cloud-amd64").name(), "6.1-cloud");
         assert_eq!(
