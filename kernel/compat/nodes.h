@@ -12,7 +12,7 @@
 #include <linux/nodemask.h>
 #include <linux/sched.h>
 
-/* vma_alloc_folio() is a macro there, and nothing tells a fault's page from another. */
+/* Without it vma_alloc_folio() is a macro, and no hook tells a fault's page from another. */
 #ifndef CONFIG_NUMA
 #error "soloist needs CONFIG_NUMA=y, on a machine of one node too: vma_alloc_folio() allocates a fault's page"
 #endif

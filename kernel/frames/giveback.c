@@ -140,10 +140,10 @@ bool sol_store_shrunk_lately(int nid)
 	return at && time_before(jiffies, at + HZ);
 }
 
-/* Return: frames given back; @n_of: becomes how many of these were of @nodes. */
-static u64 drain_all(u64 nodes, u64 *n_of)
+/* Give back all listed frames. Return: how many were of @nodes, a bitmap. */
+static u64 drain_all(u64 nodes)
 {
-	u64 given = 0;
+	u64 given = 0, of_nodes = 0;
 	int users, nid;
 	u32 n = cells_begin(&users), i, pfn;
 
@@ -157,7 +157,7 @@ static u64 drain_all(u64 nodes, u64 *n_of)
 			if (pfn == SOL_NO_FRAME)
 				break;
 			nid = page_to_nid(pfn_to_page(pfn));
-			*n_of += nid < 64 && nodes >> nid & 1;
+			of_nodes += nid < SOL_MAX_NODES && nodes >> nid & 1;
 			sol_store_give(pfn);
 			if (!(++given % 1024))
 				cond_resched();
@@ -168,25 +168,21 @@ static u64 drain_all(u64 nodes, u64 *n_of)
 	/* From the kernel's per-CPU lists to where every CPU can have them. */
 	if (given)
 		static_call(sol_drain_zones)(NULL);
-	return given;
+	return of_nodes;
 }
 
-u64 sol_store_drain_all(void)
+void sol_store_drain_all(void)
 {
-	u64 unused = 0;
-
-	return drain_all(0, &unused);
+	drain_all(0);
 }
 
 u64 sol_store_drain_oom(u64 nodes)
 {
 	struct sol_store_stats before;
-	u64 n_of = 0;
 
 	sol_store_stats(&before);
 	atomic64_add(before.kept, &unkept);
-	drain_all(nodes, &n_of);
-	return n_of;
+	return drain_all(nodes);
 }
 
 /* Frames of one step of an eviction; they are freed outside the lock. */

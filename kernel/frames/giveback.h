@@ -49,8 +49,8 @@ unsigned long sol_store_shrink(int nid, unsigned long n);
 /* Has the shrinker taken frames of node @nid in the last second? */
 bool sol_store_shrunk_lately(int nid);
 
-/* Give back all listed frames, reserved ones too. Sleeps. Return: how many. */
-u64 sol_store_drain_all(void);
+/* Give back all listed frames, reserved ones too. Sleeps. */
+void sol_store_drain_all(void);
 
 /*
  * The same, because the kernel is about to kill something; counted apart. Return: how many

@@ -294,6 +294,16 @@ static inline struct sol_group *sol_group_leave(void)
 	return NULL;
 }
 
+/* Does group @id have colours? One without may limit bandwidth alone. Any context. */
+static inline bool sol_group_has_colors(u16 id)
+{
+	bool has = false;
+
+	sol_with_group(group, id)
+		has = rcu_access_pointer(group->cells);
+	return has;
+}
+
 /* Take a reference. The caller has one, or sol_group_mutex and a living group. */
 void sol_group_get(struct sol_group *group);
 

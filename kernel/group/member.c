@@ -250,15 +250,6 @@ size_t sol_member_list(const struct sol_group *group, char *buf, size_t size)
 
 /* ---- Address spaces ---- */
 
-static bool has_colors(u16 id)
-{
-	bool has = false;
-
-	sol_with_group(group, id)
-		has = rcu_access_pointer(group->cells);
-	return has;
-}
-
 /* Do the flags of a process' address space differ from its threads'? */
 static bool unsettled(struct task_struct *task, void *arg)
 {
@@ -271,7 +262,7 @@ static bool unsettled(struct task_struct *task, void *arg)
 	task_lock(task);
 	if (task->mm && !task->vfork_done)
 		is = group_id_of_mm(task->mm) != id ||
-		     sol_mm_stays(task->mm) != has_colors(id);
+		     sol_mm_stays(task->mm) != sol_group_has_colors(id);
 	task_unlock(task);
 	return is;
 }

@@ -12,6 +12,7 @@
 #ifndef SOLOIST_MEMBER_H
 #define SOLOIST_MEMBER_H
 
+#include <linux/nodemask.h>
 #include <linux/types.h>
 
 struct sol_cells;
@@ -118,9 +119,11 @@ u64 sol_member_near(struct task_struct *task);
  * sol_member_nodes() - nodes that a task may allocate on: its cpuset and memory policy
  * @task: referenced, or under RCU
  *
- * Return: a bit for each node.
+ * Return: a bit for each node below SOL_MAX_NODES.
  */
 u64 sol_member_nodes(struct task_struct *task);
+/* The same, as the kernel has them. */
+nodemask_t sol_member_nodemask(struct task_struct *task);
 
 /**
  * sol_member_check_all() - may all tasks of a group use its new cells?

@@ -28,17 +28,24 @@ u64 sol_member_near(struct task_struct *task)
 	return nodes;
 }
 
-u64 sol_member_nodes(struct task_struct *task)
+nodemask_t sol_member_nodemask(struct task_struct *task)
 {
 	nodemask_t mask = NODE_MASK_ALL;
-	u64 nodes = 0;
-	int node;
 
 	task_lock(task);
 	if (sol_task_mems(task))
 		mask = *sol_task_mems(task);
 	sol_policy_bind(task, &mask);
 	task_unlock(task);
+	return mask;
+}
+
+u64 sol_member_nodes(struct task_struct *task)
+{
+	nodemask_t mask = sol_member_nodemask(task);
+	u64 nodes = 0;
+	int node;
+
 	for (node = 0; node < min(SOL_MAX_NODES, MAX_NUMNODES); node++)
 		if (node_isset(node, mask))
 			nodes |= BIT_ULL(node);

@@ -174,14 +174,6 @@ static void stay_new_mm(struct task_struct *task)
 		stay_begin(task->mm, task, want.huge_ok);
 }
 
-static bool wants_to_stay(struct task_struct *task)
-{
-	struct stay_want want = { 0 };
-
-	want_add(&want, task);
-	return want.stay;
-}
-
 /* A child of an uncoloured thread, with memory of its own: nobody is coloured in it. */
 static void plain_child(struct task_struct *parent, struct task_struct *child)
 {
@@ -197,7 +189,7 @@ static void plain_child(struct task_struct *parent, struct task_struct *child)
 static void probe_fork(void *data, struct task_struct *parent,
 		       struct task_struct *child)
 {
-	if (!wants_to_stay(child)) {
+	if (!sol_group_has_colors(group_id_of(child))) {
 		plain_child(parent, child);
 		return;
 	}

@@ -357,18 +357,6 @@ static struct mm_struct *mm_of(struct task_struct *task,
 	return NULL;
 }
 
-static nodemask_t nodes_of(struct task_struct *task)
-{
-	u64 nodes = sol_member_nodes(task);
-	nodemask_t mask = NODE_MASK_NONE;
-	int nid;
-
-	for (nid = 0; nid < min(SOL_MAX_NODES, MAX_NUMNODES); nid++)
-		if (nodes & BIT_ULL(nid))
-			node_set(nid, mask);
-	return mask;
-}
-
 static int recolor_tasks(struct recolor *r, struct task_struct **tasks, u32 n)
 {
 	struct mm_struct *last = NULL;
@@ -382,7 +370,7 @@ static int recolor_tasks(struct recolor *r, struct task_struct **tasks, u32 n)
 			continue;
 		last = mm;	/* threads of a process stand side by side */
 		r->mm = mm;
-		r->nodes = nodes_of(tasks[i]);
+		r->nodes = sol_member_nodemask(tasks[i]);
 		err = one_mm(r);
 		mmput_async(mm);
 	}

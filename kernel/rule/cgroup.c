@@ -462,7 +462,7 @@ static int bind(struct sol_group *group, char *paths)
 	list_for_each_entry(b, &bindings, link)
 		b->stays = false;
 	err = make_each(group, paths, &made);
-	/* Who removes it unbinds it afterwards, which waits for us. */
+	/* The thread that removes the group unbinds it afterwards, and waits for us. */
 	if (!err && made && READ_ONCE(group->dead))
 		err = sol_deny(-ENOENT, "%s: the group was removed", group->name);
 	if (err) {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{FromArgMatches, Parser, Subcommand};
+use soloist_host::run::hear_of_children;
 
 use crate::{complete, Ctx, Misuse};
 
@@ -45,6 +46,7 @@ pub fn run<Command: Subcommand>(
         Err(said) => return help(&said),
     };
     let ctx = Ctx::new(cli.json);
+    hear_of_children();
     match run(cli.command, &ctx) {
         Ok(code) => code,
         Err(error) => ctx.fail(&error),

@@ -13,9 +13,10 @@ mod signals;
 
 pub use co_runners::{output, write_forever, CoRunners, Timing};
 pub use explain::Explained;
-pub use job::{hear_of_children, Exit, Job};
+pub use job::{Exit, Job};
 pub use realtime::{Class, Realtime};
 pub use seat::{Ran, Seat, SeatRequest};
+pub use signals::hear_of_children;
 
 pub(crate) use own::is_of_one_run;
 pub(crate) use signals::HeldSignals;

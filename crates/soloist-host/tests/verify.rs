@@ -342,7 +342,7 @@ fn names_that_are_no_utf8_hide_nothing() {
     assert!(refused.to_string().contains(words), "{refused}");
 }
 
-/// What was seen until then is no verdict on its pages.
+/// The pages that were seen until then do not stand for all.
 #[test]
 fn a_process_that_ends_meanwhile_is_not_judged() {
     let machine = Machine::loaded();

@@ -262,7 +262,7 @@ fn compare_offers_a_free_node_where_there_is_one() {
     assert!(notes[2].contains("one node"), "{notes:?}");
 }
 
-/// What left one machine's caches is not played behind another's, unless somebody asks for it.
+/// A recording was made behind one machine's caches: without `-m` it is played on that one.
 #[test]
 fn compare_plays_a_recording_on_its_own_machine() {
     let dir = tempfile::tempdir().unwrap();

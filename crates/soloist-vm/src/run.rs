@@ -188,7 +188,7 @@ enum Event {
     Closed,
 }
 
-/// What became of one of the command's two outputs.
+/// One of the command's two outputs, to its end.
 #[derive(Default)]
 struct Copied {
     kept: String,
@@ -266,7 +266,7 @@ fn copy(mut port: impl Read, output: Output, mut to: impl Write, heard: &Heard) 
         }
         match output {
             Output::Keep => kept.extend_from_slice(&buffer[..n]),
-            // What is behind a gap is of no use.
+            // Output behind a gap is of no use.
             Output::Pass if lost.is_some() => {}
             Output::Pass => lost = to.write_all(&buffer[..n]).and_then(|()| to.flush()).err(),
             Output::Terminal => {

@@ -27,7 +27,6 @@ use clap::{CommandFactory, Subcommand};
 use soloist_cli::{completions, examples, lab, man, Cli, Ctx};
 use soloist_host::control::Control;
 use soloist_host::machine::Host;
-use soloist_host::run::hear_of_children;
 
 /// A command and its arguments.
 #[derive(Debug, Subcommand)]
@@ -107,7 +106,6 @@ impl Command {
 
     /// Runs it; the exit status to end with.
     pub fn run(self, ctx: &Ctx) -> Result<ExitCode> {
-        hear_of_children();
         if self.sweeps() {
             if let Ok(control) = Control::open(&Host::live()) {
                 control.sweep();

@@ -281,7 +281,7 @@ impl Group {
     }
 
     /// Threads in it that [`Group::tasks`] does not list: they are of other pid
-    /// namespaces. What has just ended is counted for a moment more.
+    /// namespaces. The kernel counts a thread for a moment after it ended.
     pub(crate) fn hidden_tasks(&self) -> Result<u64, HostError> {
         let mut hidden = 0;
         for _ in 0..20 {

@@ -204,7 +204,7 @@ impl Mount {
 /// Where cgroup v2 is mounted: at the usual place, if nothing tells.
 fn mounts(host: &Host) -> Vec<Mount> {
     let mut mounts = match host.read("/proc/self/mountinfo") {
-        Ok(text) => mounts_of(&text, "cgroup2 "),
+        Ok(text) => mounts_of(&text, "cgroup2"),
         Err(_) => vec![Mount {
             root: "/".into(),
             point: "/sys/fs/cgroup".into(),
@@ -217,18 +217,18 @@ fn mounts(host: &Host) -> Vec<Mount> {
 /// Where controllers of cgroup v1 are mounted.
 fn old_mounts(host: &Host) -> Vec<PathBuf> {
     let text = host.read("/proc/self/mountinfo").unwrap_or_default();
-    let mounts = mounts_of(&text, "cgroup ");
+    let mounts = mounts_of(&text, "cgroup");
     mounts.into_iter().map(|mount| mount.point).collect()
 }
 
-/// Mounts of a file system, by the text of mountinfo; its name has a blank at its end.
+/// The mounts of file systems of this type, by the text of mountinfo.
 fn mounts_of(mountinfo: &str, fs: &str) -> Vec<Mount> {
     let mount = |line: &str| {
         let (front, back) = line.split_once(" - ")?;
         let mut words = front.split(' ').skip(3);
         let (root, point) = (words.next()?, words.next()?);
         let path = |word: &str| PathBuf::from(word.replace("\\040", " "));
-        back.starts_with(fs).then(|| Mount {
+        (back.split(' ').next()? == fs).then(|| Mount {
             root: path(root),
             point: path(point),
         })

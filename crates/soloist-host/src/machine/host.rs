@@ -46,7 +46,7 @@ impl Host {
         Some(Path::new("/").join(path.strip_prefix(&self.root).ok()?))
     }
 
-    /// The text of a file. What is no UTF-8 in it is replaced: the kernel cuts names of
+    /// The text of a file. It replaces bytes that are no UTF-8: the kernel cuts names of
     /// tasks to 15 bytes, in the middle of a character too.
     pub fn read(&self, path: &str) -> io::Result<String> {
         Ok(text_of(fs::read(self.path(path))?))
@@ -88,7 +88,7 @@ impl Host {
     }
 }
 
-/// `bytes` as text; what is no UTF-8 is replaced.
+/// `bytes` as text; replaces those that are no UTF-8.
 pub(crate) fn text_of(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())

@@ -24,8 +24,8 @@ pub fn threads(host: &Host, pid: i32) -> Result<Vec<i32>, HostError> {
     Ok(ids)
 }
 
-/// What it means that /proc does not show process `pid`: it is not there, or /proc is
-/// mounted with hidepid, and it is somebody else's.
+/// Why /proc does not show process `pid`: there is none, or /proc is mounted with hidepid
+/// and the process is somebody else's.
 pub(crate) fn not_seen(host: &Host, pid: i32) -> HostError {
     let asked = rustix::process::Pid::from_raw(pid).filter(|_| host.is_live());
     match asked.map(rustix::process::test_kill_process) {

@@ -10,20 +10,13 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
-use std::ptr;
 
 use rustix::pipe::{pipe_with, PipeFlags};
 
 use crate::control::Group;
 use crate::run::realtime::{stop_at_exec, Realtime};
+use crate::run::signals::{block, set_of, unblock};
 use crate::HostError;
-
-/// Lets this process wait for its children: who started it may ignore SIGCHLD, which an
-/// execve keeps, and then the kernel forgets how a child ended.
-pub fn hear_of_children() {
-    // SAFETY: no handler, the default alone.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-}
 
 /// Signals that are passed on to the command.
 const FORWARDED: [libc::c_int; 6] = [
@@ -144,30 +137,7 @@ const LOOK_AGAIN: libc::timespec = libc::timespec {
 
 /// The signals that [`Job::wait`] waits for.
 fn waited_for() -> libc::sigset_t {
-    let mut set = MaybeUninit::uninit();
-    // SAFETY: sigemptyset initialises the set.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        for signal in FORWARDED.into_iter().chain([libc::SIGCHLD]) {
-            libc::sigaddset(set.as_mut_ptr(), signal);
-        }
-        set.assume_init()
-    }
-}
-
-/// Blocks `set`; the mask before.
-fn block(set: &libc::sigset_t) -> libc::sigset_t {
-    let mut old = MaybeUninit::zeroed();
-    // SAFETY: valid sets; zero bytes are a valid one.
-    unsafe {
-        libc::sigprocmask(libc::SIG_BLOCK, set, old.as_mut_ptr());
-        old.assume_init()
-    }
-}
-
-fn unblock(old: &libc::sigset_t) {
-    // SAFETY: a valid set.
-    unsafe { libc::sigprocmask(libc::SIG_SETMASK, old, ptr::null_mut()) };
+    set_of(FORWARDED.into_iter().chain([libc::SIGCHLD]))
 }
 
 /// In the child, just before execve: restore the signal mask, join the group,

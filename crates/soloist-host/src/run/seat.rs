@@ -55,7 +55,7 @@ pub struct Ran {
     pub colors: ColorSet,
     /// The group's counters; `None`: the group was removed meanwhile.
     pub stats: Option<KeyValues>,
-    /// What they counted while it ran: a group may have had tasks before.
+    /// By how much they grew while it ran: the group may have had tasks before.
     pub during: KeyValues,
 }
 

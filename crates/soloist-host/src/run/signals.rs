@@ -1,7 +1,44 @@
-//! Signals that would end this process, held back while it must not stop midway.
+//! Signals: sets of them, blocked for a while; those that would end this process, held
+//! back while it must not stop midway.
 
 use std::mem::MaybeUninit;
 use std::ptr;
+
+/// Lets this process wait for its children. The program that started it may ignore SIGCHLD,
+/// which an execve keeps, and then the kernel forgets how a child ended.
+pub fn hear_of_children() {
+    // SAFETY: no handler, the default alone.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+/// The set of `signals`.
+pub(crate) fn set_of(signals: impl IntoIterator<Item = libc::c_int>) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises the set.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), signal);
+        }
+        set.assume_init()
+    }
+}
+
+/// Blocks `set` for this thread; the mask before.
+pub(crate) fn block(set: &libc::sigset_t) -> libc::sigset_t {
+    let mut old = MaybeUninit::zeroed();
+    // SAFETY: valid sets; zero bytes are a valid one.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, set, old.as_mut_ptr());
+        old.assume_init()
+    }
+}
+
+/// Gives this thread the mask `old`.
+pub(crate) fn unblock(old: &libc::sigset_t) {
+    // SAFETY: a valid set.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, old, ptr::null_mut()) };
+}
 
 /// Those that people and systemd end a program by.
 const ENDING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
@@ -19,17 +56,7 @@ impl HeldSignals {
     /// Holds back all that this process does not ignore: of those nobody would know.
     pub(crate) fn hold() -> Self {
         let held: Vec<libc::c_int> = ENDING.into_iter().filter(|&s| !is_ignored(s)).collect();
-        let mut set = MaybeUninit::uninit();
-        let mut before = MaybeUninit::zeroed();
-        // SAFETY: sigemptyset initialises the set; zero bytes are a valid one.
-        let before = unsafe {
-            libc::sigemptyset(set.as_mut_ptr());
-            for &signal in &held {
-                libc::sigaddset(set.as_mut_ptr(), signal);
-            }
-            libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr());
-            before.assume_init()
-        };
+        let before = block(&set_of(held.iter().copied()));
         Self { before, held }
     }
 
@@ -50,10 +77,7 @@ impl HeldSignals {
 
 impl Drop for HeldSignals {
     fn drop(&mut self) {
-        // SAFETY: a valid set.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut())
-        };
+        unblock(&self.before);
     }
 }
 

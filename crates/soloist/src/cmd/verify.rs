@@ -130,15 +130,9 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         false => print(&report, &args, ctx),
     };
     let good = is_good(&report, args.strict);
-    Ok(match printed {
-        // A pipe's reader that goes early (`| head`) is no failure, but no verdict either.
-        Err(error) if good => ctx.fail(&error),
-        Err(error) => {
-            ctx.fail(&error);
-            status(false)
-        }
-        Ok(()) => status(good),
-    })
+    // A pipe's reader that goes early (`| head`) is no failure, but no verdict either.
+    let printed = printed.map_or_else(|error| ctx.fail(&error), |()| ExitCode::SUCCESS);
+    Ok(if good { printed } else { status(false) })
 }
 
 /// Is it as --strict asks for?
