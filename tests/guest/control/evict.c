@@ -157,13 +157,6 @@ static void locked(void)
 	guest_check(dismiss(&s), "evict-locked-content", "it changed");
 }
 
-static long node0_free_kib(void)
-{
-	return kernel_number("/sys/devices/system/node/node0/meminfo", "Node 0 MemFree");
-}
-
-#define LEFT_KIB	(36l << 10)	/* ZONE_DMA and watermarks take two thirds */
-
 /*
  * A node with less room than its pages in the way need, beside one that is free: no page
  * leaves the node that its task is bound to. What finds no room stays, and is counted.
@@ -172,13 +165,12 @@ static void near(void)
 {
 	struct servant s = serve_anew(NULL, STRANGER, SERVE_BOUND);
 	long before = servant_in(&s, SET), after, far;
-	size_t ballast = (size_t)(node0_free_kib() - LEFT_KIB) << 10;
-	struct servant b = serve(NULL, ballast & -GUEST_HUGE,
-				 SERVE_BOUND | SERVE_LOCKED);
+	struct servant b = serve(NULL, STRANGER * 4, SERVE_BOUND | SERVE_LOCKED |
+						     SERVE_LEAVING);
 	int err;
 
-	printf("# %ld pages in the way, node 0 has %ld KiB\n", before,
-	       node0_free_kib());
+	printf("# %ld pages in the way, node 0 has %lld KiB\n", before,
+	       kernel_number(NODE0, "Node 0 MemFree"));
 	err = evict();
 	after = servant_in(&s, SET);
 	far = servant_far(&s) + servant_far(&b);
@@ -327,8 +319,10 @@ static void holds_up_nobody(void)
 		    "evict-goes-on", "%.12s", guest_read(EVICT));
 	guest_check(soon(mine_goes), "evict-removed-meanwhile",
 		    "its group was not removed while it ran");
+	start = now_s();
+	while (!waitpid(pid, &status, WNOHANG) && now_s() - start < 5)
+		usleep(10000);
 	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
 	guest_check(WIFEXITED(status) && WEXITSTATUS(status) == 3,
 		    "evict-ends-with-its-group", "status %#x", status);
 	dismiss(&s);

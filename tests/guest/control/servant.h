@@ -36,7 +36,21 @@ enum {
 	SERVE_SWAPPED = 16,	/* it is swapped, until servant_poke() */
 	SERVE_BOUND = 32,	/* its memory must be of node 0, by the task's policy */
 	SERVE_MBOUND = 64,	/* the same, by a policy of the mapping */
+	SERVE_LEAVING = 128,	/* it stops filling when node 0 is nearly full */
 };
+
+#define NODE0	"/sys/devices/system/node/node0/meminfo"
+
+/*
+ * Ten MiB above the lowest watermark of node 0, which has half of the memory: who asks for
+ * a page gets it, who asks for many does not.
+ */
+static inline bool node0_nearly_full(void)
+{
+	long long least = kernel_number("/proc/sys/vm/min_free_kbytes", NULL) / 2;
+
+	return kernel_number(NODE0, "Node 0 MemFree") <= least + (10 << 10);
+}
 
 static volatile sig_atomic_t servant_told;
 
@@ -108,8 +122,12 @@ static void servant_run(struct servant *s, int how)
 		be_mbound(s->at, s->bytes);
 	madvise(s->at, s->bytes, how & SERVE_HUGE ? MADV_HUGEPAGE :
 						    MADV_NOHUGEPAGE);
-	for (i = 0; i < s->bytes; i += GUEST_PAGE)
-		*(volatile size_t *)(s->at + i) = i + 1;
+	for (i = 0; i < s->bytes; i += GUEST_PAGE) {
+		if (how & SERVE_LEAVING && !(i % (1 << 20)) && node0_nearly_full())
+			s->bytes = i;
+		else
+			*(volatile size_t *)(s->at + i) = i + 1;
+	}
 	if (how & SERVE_LOCKED && mlock(s->at, s->bytes))
 		_exit(1);
 	if (how & SERVE_SWAPPED)
@@ -142,6 +160,7 @@ static void servant_run(struct servant *s, int how)
 static inline struct servant serve(const char *group, size_t bytes, int how)
 {
 	struct servant s = { .bytes = bytes };
+	int status = 0;
 
 	if (pipe(s.ready) || pipe(s.end))
 		guest_die("pipe");
@@ -153,8 +172,11 @@ static inline struct servant serve(const char *group, size_t bytes, int how)
 	}
 	close(s.ready[1]);
 	close(s.end[0]);
-	if (read(s.ready[0], &s.at, sizeof(s.at)) != sizeof(s.at))
-		guest_die("the servant failed: %s", guest_status());
+	if (read(s.ready[0], &s.at, sizeof(s.at)) != sizeof(s.at)) {
+		waitpid(s.pid, &status, 0);
+		guest_die("a servant of %zu MiB (how %d) ended, status %#x: %s",
+			  bytes >> 20, how, status, guest_status());
+	}
 	return s;
 }
 

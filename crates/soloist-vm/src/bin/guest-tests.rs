@@ -446,6 +446,7 @@ impl Test {
                 self.failed += 1;
                 self.failures.push(line.to_owned());
             }
+            Some("kernel:") => self.failures.push(line.to_owned()),
             _ => {}
         }
     }
@@ -541,7 +542,8 @@ mod tests {
     #[test]
     fn results_are_counted() {
         let tests = read_tests(
-            "@@ start a/x\nok one\nFAIL two: why\nskip three: no\n@@ end a/x 1 2.5\n\
+            "@@ start a/x\nok one\nFAIL two: why\nskip three: no\nkernel: [ 1.0] so\n\
+             @@ end a/x 1 2.5\n\
              @@ start a/silent\n@@ end a/silent 0 0.1\n@@ start a/dies\nok one\n",
         );
         let counts: Vec<_> = tests
@@ -549,7 +551,7 @@ mod tests {
             .map(|t| (t.passed, t.failed, t.skipped))
             .collect();
         assert_eq!(counts, [(1, 1, 1), (0, 1, 0), (1, 1, 0)]);
-        assert_eq!(tests[0].failures, ["FAIL two: why"]);
+        assert_eq!(tests[0].failures, ["FAIL two: why", "kernel: [ 1.0] so"]);
         assert_eq!(tests[2].failures, ["FAIL did not end"]);
     }
 
