@@ -5,7 +5,7 @@
  *   handle_mm_fault         a read fault on a private mapping becomes a write
  *                           fault, so that text and data of files are copied to
  *                           private, coloured pages, and no anonymous read gets
- *                           the shared zero page
+ *                           the shared zero page; a page that is mapped stays
  *   vma_alloc_folio         the page for a mapping is one of ours
  *   get_page_from_freelist  the page for a page table is one of ours
  *   free_unref_page_commit  a page of ours was freed and has passed all checks
@@ -43,6 +43,7 @@
 #include "../hook/hook.h"
 #include "../trace/trace.h"
 #include "fault.h"
+#include "mapped.h"
 #include "request.h"
 #include "text.h"
 
@@ -87,7 +88,7 @@ unsigned long sol_fault_flags(struct vm_area_struct *vma, unsigned long addr,
 
 	if (!id ||
 	    (vma->vm_flags & (SOL_NOT_PRIVATE | VM_MAYWRITE)) != VM_MAYWRITE ||
-	    sol_text_stays(id, vma))
+	    sol_is_mapped(vma->vm_mm, addr) || sol_text_stays(id, vma))
 		return flags;
 	return flags | FAULT_FLAG_WRITE;
 }

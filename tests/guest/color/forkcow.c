@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Children inherit; copy-on-write copies go by the colours of the one who
- * writes; a child that changed group gets copies in its own colours.
+ * writes; a child that changed group gets copies in its own colours. Reading copies
+ * nothing, also where the processor takes a fault to note that a page was used.
  */
 #include "../lib/guest.h"
+#include "../lib/kernel.h"
 
 #include <string.h>
 #include <sys/wait.h>
@@ -37,6 +39,25 @@ static void fill(char *p, char value)
 		p[i] = value;
 }
 
+/* Whether reading pages that the kernel has aged leaves each where it is. */
+static bool reading_copies_nothing(const char *p, char value)
+{
+	static u64 was[BYTES / 4096];
+	size_t n = BYTES / GUEST_PAGE, i, moved = 0;
+
+	for (i = 0; i < n; i++)
+		was[i] = guest_pfn(0, p + i * GUEST_PAGE);
+	if (set_kernel("/proc/self/clear_refs", "1"))
+		guest_die("clear_refs");
+	if (!holds(p, value))
+		return false;
+	for (i = 0; i < n; i++)
+		moved += guest_pfn(0, p + i * GUEST_PAGE) != was[i];
+	if (moved)
+		printf("# %zu of %zu pages were copied\n", moved, n);
+	return !moved;
+}
+
 int main(void)
 {
 	struct guest_audit sum;
@@ -65,6 +86,8 @@ int main(void)
 	if (!pid) {
 		if (guest_join("child"))
 			guest_die("join: %s", guest_status());
+		guest_check(reading_copies_nothing(p, 7), "shared-pages-stay",
+			    "reading copied them");
 		fill(p, 9);
 		sum = guest_audit_range(p, BYTES, "2", NULL);
 		guest_check(sum.in == (long)(BYTES / GUEST_PAGE),
