@@ -60,7 +60,6 @@ check-long:
 	@tests/stress/run $(MINUTES) $(filter-out %-arm64 %-arm64-16k,$(every_kernel))
 	@tests/fuzz/run $(MINUTES) 6.12 6.1-rt debug
 	@scripts/qemu
-	@scripts/qemu arm64
 	@NO_BUILD=1 tests/record/run
 	@tests/recipes/run
 	@for draw in beside alone; do \
@@ -121,10 +120,11 @@ module-%:
 guest-build: kernels cli modules $(if $(of_arm64),arm64)
 	@$(MAKE) -s -C tests/guest
 
-# What guests of arm64 run: Debian's programs, ours and the tests'.
+# What guests of arm64 run: Debian's programs, ours and the tests', on QEMU 10.
 arm64:
 	@scripts/packages vm-arm64
 	@scripts/userland arm64
+	@scripts/qemu arm64
 	@$(arm64_cargo) $(foreach p,$(arm64_programs),--bin $p)
 	@mkdir -p build/arm64/bin build/arm64/tests/bin
 	@for program in init record; do \

@@ -36,9 +36,9 @@ pub enum Error {
         /// Debian's package that has it.
         package: &'static str,
     },
-    /// Something that recording needs is not here.
+    /// Something that the source tree makes is not here.
     #[error("{what} is not here; `{advice}` makes it")]
-    NoRecorder {
+    NotMade {
         /// What.
         what: String,
         /// The command that helps.

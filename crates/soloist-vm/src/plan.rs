@@ -26,6 +26,8 @@ pub struct Row {
     /// `all`, `core`, `short`, `AREA` or `AREA/NAME`, one or more; `long`: none but in
     /// `make check-long`.
     pub tests: Vec<String>,
+    /// The model of the processor, as QEMU names it; none: the usual one.
+    pub cpu: Option<String>,
 }
 
 impl Row {
@@ -78,9 +80,12 @@ impl TestPlan {
                     kinds.iter().map(|kind| (*kind).to_owned()).collect(),
                 )),
                 [kernel, tests @ ..] if !tests.is_empty() && !["+", "@"].contains(kernel) => {
+                    let cpu = tests.iter().find_map(|word| word.strip_prefix("cpu="));
+                    let tests = tests.iter().filter(|word| !word.starts_with("cpu="));
                     plan.kernels.push(Row {
                         kernel: (*kernel).to_owned(),
-                        tests: tests.iter().map(|set| (*set).to_owned()).collect(),
+                        tests: tests.map(|set| (*set).to_owned()).collect(),
+                        cpu: cpu.map(str::to_owned),
                     });
                 }
                 _ => {
@@ -105,6 +110,13 @@ impl TestPlan {
         }
         let busy = kinds.iter().map(|kind| format!("{test}@{kind}"));
         std::iter::once(test.to_owned()).chain(busy).collect()
+    }
+
+    /// The processor that the table has for `kernel`.
+    #[must_use]
+    pub fn cpu(&self, kernel: &str) -> Option<&str> {
+        let row = self.kernels.iter().find(|row| row.kernel == kernel)?;
+        row.cpu.as_deref()
     }
 
     /// Whether `test` runs on `kernel`; on one that is not in the table, all do.
@@ -155,7 +167,7 @@ mod tests {
     #[test]
     fn the_table_says_what_runs_where() {
         let plan = TestPlan::parse(
-            "# x\n6.12\tall\n6.1 core\n6.1-rt core b c/x\n7.3 short\n7.3-rt long\n\n+ a/x\n+ a/z short\n",
+            "# x\n6.12\tall\n6.1 core\n6.1-rt core b c/x\n7.3 short cpu=x-1\n7.3-rt long\n\n+ a/x\n+ a/z short\n",
         )
         .unwrap();
         assert!(plan.runs("6.12", "a/y"));
@@ -163,6 +175,7 @@ mod tests {
         assert!(!plan.runs("6.1", "a/y"));
         assert!(plan.runs("6.1", "a/z") && plan.runs("7.3", "a/z"));
         assert!(!plan.runs("7.3", "a/x"));
+        assert_eq!([plan.cpu("7.3"), plan.cpu("7.3-rt")], [Some("x-1"), None]);
         assert!(!plan.runs("7.3-rt", "a/z"));
         assert!(plan.runs("9.9", "a/y"));
         let ran = ["a/x", "a/y", "b/x", "c/x", "c/y"].map(|test| plan.runs("6.1-rt", test));

@@ -10,6 +10,7 @@ use crate::arch::Arch;
 use crate::clock;
 use crate::error::{io, Error};
 use crate::nodes::GuestNodes;
+use crate::source::source_root;
 use crate::spec::Spec;
 
 /// Where the server of the host's files is, and what it is told. Debian 12's is a
@@ -42,10 +43,15 @@ const FILES_PACKAGE: &str = "virtiofsd, or before Debian 13 qemu-system-common";
 /// 7.2 translates code anew for each address at which it is mapped, keeps all of
 /// that, and goes through it at each store when the page becomes another's; a test
 /// of memory pressure behind some hundred programs took 18 s, not over 400.
+///
+/// The kernel clears each page before it uses it, as Debian's kernels do anyway. The server of
+/// the host's files writes to the guest's memory behind QEMU's back, and QEMU would go on with
+/// its translation of the code that was in the page before. A kernel that did not clear pages
+/// soon lost every program to a signal, without our module.
 const APPEND: &str = "rdinit=/init panic=-1 oops=panic panic_on_warn=1 \
     sysctl.kernel.hung_task_panic=1 sysctl.kernel.hung_task_timeout_secs=240 \
     sysctl.kernel.softlockup_panic=1 watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=200 \
-    nokaslr norandmaps printk.devkmsg=on random.trust_cpu=on";
+    nokaslr norandmaps init_on_alloc=1 printk.devkmsg=on random.trust_cpu=on";
 
 /// A child process that is killed when it is dropped.
 pub(crate) struct Process(Child);
@@ -155,15 +161,18 @@ pub(crate) struct Files<'a> {
 
 /// Starts the guest.
 pub(crate) fn start(spec: &Spec, ports: Ports, files: &Files) -> Result<Process, Error> {
-    let mut command = match &spec.recorder {
-        Some(recorder) => {
+    let arch = spec.kernel.arch();
+    let of_host = arch.qemu_of_host();
+    let mut command = match (&spec.recorder, of_host) {
+        (Some(recorder), _) => {
             let mut command = Command::new(&recorder.qemu);
             let plan = comma(&recorder.plan);
             let plugin = format!("{},plan={plan}", comma(&recorder.plugin));
             command.args(["-plugin", &plugin]);
             command
         }
-        None => Command::new(spec.kernel.arch().qemu().0),
+        (None, Some((program, _))) => Command::new(program),
+        (None, None) => Command::new(arch.qemu_of_tree(source_root().as_deref())?),
     };
     command.args([
         "-nodefaults",
@@ -201,7 +210,7 @@ pub(crate) fn start(spec: &Spec, ports: Ports, files: &Files) -> Result<Process,
     let log = std::fs::File::create(files.qemu_log).map_err(io("cannot write QEMU's log"))?;
     command.stdout(Stdio::null()).stderr(log);
     let passed = ports.list.iter().map(|(_, fd)| fd.as_raw_fd()).collect();
-    let (program, package) = spec.kernel.arch().qemu();
+    let (program, package) = of_host.unwrap_or(("QEMU", "qemu-system-arm"));
     Process::start(command, passed, program, package)
 }
 

@@ -58,14 +58,7 @@ pub struct Order {
 
 /// Finds QEMU 10 for guests of `arch` and the plugin, or says what makes them.
 pub fn recorder(arch: Arch, root: Option<&Path>) -> Result<(PathBuf, PathBuf), Error> {
-    let (name, advice) = arch.recorder();
-    let qemu = root.unwrap_or(Path::new(".")).join("build/qemu").join(name);
-    if !qemu.exists() {
-        return Err(Error::NoRecorder {
-            what: format!("QEMU 10 ({})", qemu.display()),
-            advice,
-        });
-    }
+    let qemu = arch.qemu_of_tree(root)?;
     let name = "libsoloist_plugin.so";
     let own = std::env::current_exe().ok();
     let beside = own
@@ -75,7 +68,7 @@ pub fn recorder(arch: Arch, root: Option<&Path>) -> Result<(PathBuf, PathBuf), E
     let named = std::env::var_os("SOLOIST_PLUGIN").map(PathBuf::from);
     match named.or(beside).filter(|file| file.exists()) {
         Some(plugin) => Ok((qemu, plugin)),
-        None => Err(Error::NoRecorder {
+        None => Err(Error::NotMade {
             what: format!("the recording plugin ({name})"),
             advice: "make cli",
         }),

@@ -43,6 +43,10 @@ struct Args {
     /// qemu-arm64-2node's].
     #[arg(long, short)]
     machine: Option<PathBuf>,
+    /// Model of the processor, as QEMU names it [default: what tests/kernels says, or the
+    /// usual one of `soloist vm run`].
+    #[arg(long)]
+    cpu: Option<String>,
     /// Guests at a time [default: three for each two cpus].
     #[arg(long, short)]
     jobs: Option<usize>,
@@ -135,7 +139,8 @@ fn run(args: &Args) -> Result<bool, Failure> {
             continue;
         }
         let kernel = kernel::find(name, Some(&root))?;
-        guests.extend(guests_of(args, &root, &kernel, &tests)?);
+        let cpu = args.cpu.as_deref().or(plan.cpu(name));
+        guests.extend(guests_of(args, &root, &kernel, cpu, &tests)?);
     }
     let guests = boot_all(&guests, args)?;
     let sum = |count: fn(&Test) -> usize| -> usize {
@@ -233,6 +238,7 @@ fn guests_of(
     args: &Args,
     root: &Path,
     kernel: &Kernel,
+    cpu: Option<&str>,
     tests: &[(String, PathBuf)],
 ) -> Result<Vec<Guest>, Failure> {
     let shares = shares(tests);
@@ -242,7 +248,8 @@ fn guests_of(
             true => format!("{}-{}", kernel.name(), at + 1),
             false => kernel.name(),
         };
-        let spec = spec(args, root, kernel.clone(), &name, share)?;
+        let mut spec = spec(args, root, kernel.clone(), &name, share)?;
+        spec.cpu = cpu.map(str::to_owned);
         Ok(Guest { name, spec })
     };
     shares.iter().enumerate().map(guest).collect()
