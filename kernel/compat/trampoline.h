@@ -16,6 +16,7 @@
  *	SOL_IF_OWNED(n, owned)	argument n is a page of ours, by a struct sol_owned
  *	SOL_IF_COLOR_ALLOC	the third argument (mmap()'s prot) has bit 30, COLOR_ALLOC
  *	SOL_UNLESS_WRITE	the third argument has a bit of SOL_WRITE_FLAGS(): jumps to 4f
+ *	SOL_UNLESS_MOVABLE	the first argument has __GFP_MOVABLE: jumps to 4f
  *
  * Some use offsets that are absolute symbols of the assembler: a file that has them
  * states SOL_TASK_OFFSETS() or SOL_WRITE_FLAGS() once.
@@ -40,6 +41,7 @@ struct sol_owned {
 };
 
 static_assert(sizeof(struct page) == 64);
+static_assert((__force unsigned int)__GFP_MOVABLE == 1 << 3);
 
 static inline struct sol_owned sol_owned_of(const u8 *bytes, u64 n)
 {

@@ -408,8 +408,9 @@ SOL_TRAMPOLINE_ARG(sol_enter_fault, sol_fault_flags,
 /* vma_alloc_folio(gfp, order, vma, addr, hugepage) */
 SOL_TRAMPOLINE(sol_enter_folio, sol_fault_folio,
 	       SOL_IF_TASK SOL_IF_MM_OF_FOLIO(3));
-/* get_page_from_freelist(gfp, order, alloc_flags, ac) */
-SOL_TRAMPOLINE(sol_enter_table, sol_fault_table, SOL_IF_TASK);
+/* get_page_from_freelist(gfp, order, alloc_flags, ac): no page table is movable */
+SOL_TRAMPOLINE(sol_enter_table, sol_fault_table,
+	       SOL_UNLESS_MOVABLE SOL_IF_TASK "4:\n");
 /* free_unref_page_commit(zone, pcp, page, migratetype, order) */
 SOL_TRAMPOLINE(sol_enter_freed, sol_fault_freed, SOL_IF_OURS(3));
 /* free_one_page(zone, page, pfn, order, ...) */

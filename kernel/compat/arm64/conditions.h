@@ -31,6 +31,9 @@
 	"	tbnz	w2, #0, 4f\n"				\
 	"	tbnz	w2, #10, 4f\n"
 
+#define SOL_UNLESS_MOVABLE					\
+	"	tbnz	w0, #3, 4f\n"
+
 #define SOL_WRITE_FLAGS(write, unshare)				\
 static_assert((write) == 1 << 0 && (unshare) == 1 << 10)
 

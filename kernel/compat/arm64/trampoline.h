@@ -10,7 +10,8 @@
  * free there.
  *
  * BTI: out of reach of a `bl` the kernel's ftrace_caller enters by `br x17`, so that a
- * trampoline begins with `bti c`. It leaves by `ret`, which needs no landing pad.
+ * trampoline begins with `bti c` where the kernel checks that (what gcc compiled does
+ * not). It leaves by `ret`, which needs no landing pad.
  *
  * Pointer authentication: the entry stands before the function's own `paciasp`, so that
  * neither return is signed yet. The original signs what we give back to it in x30, with
@@ -29,6 +30,12 @@
 #include <linux/linkage.h>
 #include <linux/stringify.h>
 
+#ifdef CONFIG_ARM64_BTI_KERNEL
+#define SOL_LANDING_PAD	"	hint	#34\n"	/* bti c */
+#else
+#define SOL_LANDING_PAD
+#endif
+
 /*
  * From sp: a record (x29, return into the function), x0 to x8, eight bytes unused, a
  * record (x29, return to the caller).
@@ -39,7 +46,7 @@
 	"	.type	" name ", %function\n"			\
 	"	.globl	" name "\n"				\
 	name ":\n"						\
-	"	hint	#34\n"	/* bti c */			\
+	SOL_LANDING_PAD						\
 	test							\
 	"	mov	x10, x30\n"				\
 	"	mov	x30, x9\n"				\

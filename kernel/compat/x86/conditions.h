@@ -46,6 +46,11 @@
 	"	testl	$SOL_WRITE_IMM, %edx\n"			\
 	"	jnz	4f\n"
 
+/* The first argument (of an allocation) has __GFP_MOVABLE: not us. */
+#define SOL_UNLESS_MOVABLE				\
+	"	testb	$8, %dil\n"			\
+	"	jnz	4f\n"
+
 #define SOL_WRITE_FLAGS(write, unshare)					\
 static void __used sol_write_flags(void)					\
 {									\
