@@ -114,6 +114,7 @@ static void evacuate(void)
 	struct rusage used;
 	long long waits;
 	char *others;
+	long *pauses;
 	int status;
 	pid_t pid;
 
@@ -121,7 +122,8 @@ static void evacuate(void)
 	most = sysconf(_SC_PHYS_PAGES) * GUEST_PAGE;
 	others = mmap(NULL, most, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (others == MAP_FAILED)
+	pauses = mmap(NULL, GUEST_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (others == MAP_FAILED || pauses == MAP_FAILED)
 		guest_die("mmap");
 	madvise(others, most, MADV_NOHUGEPAGE);
 	while (n + step <= most &&
@@ -132,22 +134,25 @@ static void evacuate(void)
 	pid = fork();
 	if (!pid) {
 		guest_touch(guest_member_memory("patient", bytes), bytes);
+		getrusage(RUSAGE_SELF, &used);
+		*pauses = used.ru_nvcsw;
 		_exit(0);
 	}
-	wait4(pid, &status, 0, &used);
+	waitpid(pid, &status, 0);
 	guest_check(status == 0, "exhaust-fail-evacuates-first",
 		    "status %#x, evacuated %lld", status,
 		    guest_stat("stats", "evacuated"));
 	/*
 	 * A tenth of a second each, where each time one frame moved it was 1,104. A wait
-	 * for supply is no pause: it ends with the first frames.
+	 * for supply is no pause: it ends with the first frames. Nor is one at the task's
+	 * end, for a lock of memory that it shares with its parent, and that supply moves.
 	 */
 	waits = guest_stat("groups/patient/stats", "waited");
-	guest_check(used.ru_nvcsw - waits < 100, "exhaust-evacuates-without-pauses",
+	guest_check(*pauses - waits < 100, "exhaust-evacuates-without-pauses",
 		    "%ld pauses and %lld waits for %lld frames",
-		    used.ru_nvcsw - (long)waits, waits,
-		    guest_stat("stats", "evacuated"));
+		    *pauses - (long)waits, waits, guest_stat("stats", "evacuated"));
 	munmap(others, most);
+	munmap(pauses, GUEST_PAGE);
 }
 
 /* The shrinkers get all they want; what was reserved stays. */
