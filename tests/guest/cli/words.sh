@@ -52,6 +52,10 @@ soloist group set a --cgroup none >/dev/null
 says run-cpuset 2 "cpuset.mems" in_part soloist run --group a -- true
 says run-cpuset-colors 2 "allocate on node 1 only" in_part soloist run --bank-sets 2 -- true
 expect run-where-it-may 0 in_part soloist run --colors 1 -- soloist verify --self --strict
+# Of processors the kernel leaves out those that the cpuset forbids, and says nothing.
+echo 2-3 >$tree/part1/cpuset.cpus
+says run-cpus-cut 2 "CPUs 1-2: only 2 of them are online and allowed here" in_part soloist run --colors 1 --cpus 1-2 -- true
+expect run-cpus-allowed 0 in_part soloist run --colors 1 --cpus 2-3 -- true
 kill $stray
 
 # A policy of its own that contradicts the colours, as numactl --membind=1 sets it: the

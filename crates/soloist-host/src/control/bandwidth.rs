@@ -158,7 +158,8 @@ impl FromStr for Bandwidth {
 }
 
 /// Reads `500MB/s`, `1.2GB/s`, `800MiB/s` or plain bytes per second: KB, MB
-/// and GB are powers of 1000, KiB, MiB and GiB of 1024.
+/// and GB are powers of 1000, KiB, MiB and GiB of 1024. A small `b` means bits to many, so that
+/// `500Mb/s` is refused.
 ///
 /// ```
 /// assert_eq!(soloist_host::control::parse_rate("1.2GB/s").ok(), Some(1_200_000_000));
@@ -166,7 +167,7 @@ impl FromStr for Bandwidth {
 pub fn parse_rate(text: &str) -> Result<u64, HostError> {
     rate(text.trim()).ok_or_else(|| {
         HostError::Request(format!(
-            "`{text}` is no rate: expected for instance 500MB/s, 1.2GB/s or bytes per second"
+            "`{text}` is no rate: expected for instance 500MB/s, 1.2GB/s or bytes per second; B are bytes"
         ))
     })
 }
@@ -174,6 +175,9 @@ pub fn parse_rate(text: &str) -> Result<u64, HostError> {
 fn rate(text: &str) -> Option<u64> {
     let text = text.strip_suffix("/s").unwrap_or(text);
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    if text.ends_with('b') {
+        return None;
+    }
     let unit: u64 = match text[number.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 1,
         "K" | "KB" => 1_000,
@@ -225,6 +229,8 @@ mod tests {
             "1e9",
             "5 MB",
             "fast",
+            "500Mb/s",
+            "1gb",
             "99999999999999999GB/s",
         ] {
             assert!(parse_rate(bad).is_err(), "{bad}");

@@ -75,10 +75,12 @@ pub(crate) fn allowed_cpus() -> NumList {
     list
 }
 
-/// Keeps this thread, and what it starts, on `cpus`.
+/// Keeps this thread, and what it starts, on `cpus`: all of them or none. The kernel itself leaves
+/// out those that the cpuset forbids, without a word.
 pub fn pin(cpus: &NumList) -> Result<(), HostError> {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|cpu| set.set(cpu as usize));
+    let before = sched_getaffinity(None);
     sched_setaffinity(None, &set).map_err(|e| {
         HostError::Request(match e {
             Errno::INVAL => format!(
@@ -87,5 +89,16 @@ pub fn pin(cpus: &NumList) -> Result<(), HostError> {
             ),
             e => format!("CPUs {cpus}: {}", io::Error::from(e)),
         })
-    })
+    })?;
+    let allowed = allowed_cpus();
+    if cpus.iter().all(|cpu| allowed.contains(cpu)) {
+        return Ok(());
+    }
+    if let Ok(before) = before {
+        // It was so a moment ago.
+        let _ = sched_setaffinity(None, &before);
+    }
+    Err(HostError::Request(format!(
+        "CPUs {cpus}: only {allowed} of them are online and allowed here (cpuset)"
+    )))
 }
