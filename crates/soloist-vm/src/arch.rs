@@ -97,7 +97,7 @@ impl Arch {
     /// (github.com/CTSRD-CHERI/qemu/pull/241 explains the mistake), so that a page which the
     /// kernel has cleared may go on running the program that it held. 13 programs were started
     /// 40 times, after their pages had been dropped: on Debian's kernel 2 starts ended by a
-    /// signal, with version 10 none of 60 times 13.
+    /// signal; with version 10, on a board's kernel that cleared pages, none of 60 times 13 did.
     pub(crate) fn qemu_of_host(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::X86_64 => Some(("qemu-system-x86_64", "qemu-system-x86")),
