@@ -254,7 +254,7 @@ fn machine_args(spec: &Spec) -> Vec<String> {
     let cpu = match (&spec.cpu, accel) {
         (Some(cpu), _) => cpu,
         (None, "kvm") => "host",
-        (None, _) => arch.emulated(spec.recorder.is_some()),
+        (None, _) => arch.emulated(spec.recorder.is_some(), spec.icount.is_some()),
     };
     let mut args = vec!["-machine".into(), machine, "-accel".into(), accel.into()];
     args.extend(["-cpu".into(), cpu.into()]);
