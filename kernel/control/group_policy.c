@@ -77,6 +77,8 @@ ssize_t sol_group_exhaust_store(struct config_item *item, const char *page,
 
 	if (!err)
 		err = sol_control_exhaust(page, count, &exhaust);
+	if (!err)
+		err = sol_group_check_living(sol_to_group(item));
 	if (!err && exhaust == SOL_GROW)
 		err = sol_guard_may_recolor(sol_to_group(item));
 	if (!err)
@@ -97,16 +99,15 @@ ssize_t sol_group_text_show(struct config_item *item, char *page)
 ssize_t sol_group_text_store(struct config_item *item, const char *page,
 			     size_t count)
 {
-	int err = sol_command_may("text", count), how;
+	int err = sol_command_may("text", count);
+	int how = sysfs_match_string(text_name, page);
 
-	if (!err) {
-		how = sysfs_match_string(text_name, page);
-		if (how < 0)
-			err = sol_deny(-EINVAL,
-				       "text: expected private, shared or all");
-		else
-			WRITE_ONCE(sol_to_group(item)->text, how);
-	}
+	if (!err && how < 0)
+		err = sol_deny(-EINVAL, "text: expected private, shared or all");
+	if (!err)
+		err = sol_group_check_living(sol_to_group(item));
+	if (!err)
+		WRITE_ONCE(sol_to_group(item)->text, how);
 	return sol_status_done(err, count);
 }
 

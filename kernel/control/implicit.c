@@ -97,7 +97,10 @@ static ssize_t root_implicit_read(struct config_item *item, void *buf,
 	kvfree(implicit);
 	if (!buf)
 		return text.len + 1;	/* and the NUL of a full buffer */
+	/* It may have grown: no half of a line. */
 	text.len = min(text.len, size - 1);
+	while (text.len && text.buf[text.len - 1] != '\n')
+		text.len--;
 	memset(buf + text.len, '\n', size - text.len);
 	return size;
 }

@@ -7,6 +7,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
+#include "../command/status.h"
 #include "../compat/workqueue.h"
 #include "group.h"
 
@@ -22,6 +23,12 @@ struct work_struct sol_emptied_work;
 void sol_group_get(struct sol_group *group)
 {
 	atomic_inc(&group->refs);
+}
+
+int sol_group_check_living(const struct sol_group *group)
+{
+	return READ_ONCE(group->dead) ?
+	       sol_deny(-ENOENT, "%s: the group was removed", group->name) : 0;
 }
 
 void sol_group_put(struct sol_group *group)

@@ -310,6 +310,9 @@ void sol_group_get(struct sol_group *group);
 /* Give back a reference. Any context. */
 void sol_group_put(struct sol_group *group);
 
+/* 0; -ENOENT and words if @group was removed. Any context. */
+int sol_group_check_living(const struct sol_group *group);
+
 /* Free @group, to which nothing refers any more. */
 void sol_group_free(struct sol_group *group);
 

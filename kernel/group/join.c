@@ -18,13 +18,17 @@
 #include "member.h"
 #include "space.h"
 
+/* Members that one walk over all tasks finds. */
+#define EVICT_AT_ONCE	32
+
 /* May @task use the colours of @group? Words if not. */
 static int check(struct sol_group *group, struct task_struct *task)
 {
+	int err = sol_group_check_living(group);
+
 	lockdep_assert_held(&sol_group_mutex);
-	if (group->dead)
-		return sol_deny(-ENOENT, "%s: the group was removed",
-				  group->name);
+	if (err)
+		return err;
 	if (task->flags & PF_KTHREAD)
 		return sol_deny(-EINVAL,
 			"%s: %d is a kernel thread, it has no memory to colour",
@@ -199,15 +203,19 @@ void sol_member_undo_exec(struct sol_group *before)
  */
 void sol_member_evict(struct sol_group *group)
 {
-	struct task_struct *task;
+	struct task_struct *tasks[EVICT_AT_ONCE];
 	bool fresh = true;
 	int tries = 0;
+	u32 n, i;
 
 	while (atomic_read(&group->refs) > 1 && fresh &&
 	       tries++ < SOL_NEW_TASK_TRIES) {
-		while ((task = sol_member_any(group, &fresh))) {
-			sol_member_leave(task);
-			put_task_struct(task);
+		while ((n = sol_member_some(group, tasks, EVICT_AT_ONCE, &fresh))) {
+			for (i = 0; i < n; i++) {
+				if (group_id_of(tasks[i]) == group->id)
+					sol_member_leave(tasks[i]);
+				put_task_struct(tasks[i]);
+			}
 			cond_resched();
 		}
 		if (fresh)

@@ -183,21 +183,24 @@ struct task_struct **sol_member_gather(bool (*pick)(struct task_struct *task,
 	return tasks;
 }
 
-struct task_struct *sol_member_any(const struct sol_group *group, bool *fresh)
+u32 sol_member_some(const struct sol_group *group, struct task_struct **tasks,
+		    u32 n, bool *fresh)
 {
-	struct task_struct *process, *task, *found = NULL;
+	struct task_struct *process, *task;
+	u32 found = 0;
 
-	*fresh = false;
+	if (fresh)
+		*fresh = false;
 	rcu_read_lock();
 	for_each_process_thread(process, task) {
 		if (group_id_of(task) != group->id)
 			continue;
-		if (sol_member_is_new(task)) {
+		if (found == n)
+			goto out;
+		if (fresh && sol_member_is_new(task))
 			*fresh = true;
-			continue;
-		}
-		found = get_task_struct(task);
-		goto out;
+		else
+			tasks[found++] = get_task_struct(task);
 	}
 out:
 	rcu_read_unlock();
@@ -288,27 +291,12 @@ void sol_member_settle_all(void)
 	kvfree(tasks);
 }
 
-/* At most @n members of @group into @tasks, each with a reference. Return: how many. */
-static int members(const struct sol_group *group, struct task_struct **tasks,
-		   int n)
-{
-	struct task_struct *process, *task;
-	int found = 0;
-
-	rcu_read_lock();
-	for_each_process_thread(process, task)
-		if (group_id_of(task) == group->id && found < n)
-			tasks[found++] = get_task_struct(task);
-	rcu_read_unlock();
-	return found;
-}
-
 void sol_member_stay_all(struct sol_group *group)
 {
-	int n = atomic_read(&group->refs);
+	u32 n = atomic_read(&group->refs);
 	struct task_struct **tasks = kvcalloc(n, sizeof(*tasks), GFP_KERNEL);
 
-	n = tasks ? members(group, tasks, n) : 0;
+	n = tasks ? sol_member_some(group, tasks, n, NULL) : 0;
 	while (n-- > 0) {
 		sol_stay_task(tasks[n]);
 		put_task_struct(tasks[n]);

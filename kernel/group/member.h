@@ -171,13 +171,17 @@ void sol_member_put_id(u16 id);
 void sol_member_mark_mm(struct task_struct *task, u16 id);
 
 /**
- * sol_member_any() - a member of a group
+ * sol_member_some() - members of a group
  * @group: the group
- * @fresh: set: some members are being forked, and are not returned
+ * @tasks: gets them, each with a reference
+ * @n: how many at most
+ * @fresh: becomes true if a member is being forked, and such are left out; NULL: they
+ *	are not
  *
- * Return: a task with a reference; NULL: there is none.
+ * Return: how many. Of 0, @fresh is of all members.
  */
-struct task_struct *sol_member_any(const struct sol_group *group, bool *fresh);
+u32 sol_member_some(const struct sol_group *group, struct task_struct **tasks,
+		    u32 n, bool *fresh);
 
 /**
  * sol_member_check_nodes() - may a task use a node of a group's colours?

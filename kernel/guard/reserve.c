@@ -140,7 +140,10 @@ int sol_guard_reserve(struct sol_group *owner, const struct cpumask *cpus,
 	int err = 0;
 
 	mutex_lock(&sol_guard_mutex);
-	if (want && !sol_guard.reg)
+	/* Whoever removes the group disowns it afterwards, and waits for us. */
+	if (want && owner)
+		err = sol_group_check_living(owner);
+	if (!err && want && !sol_guard.reg)
 		err = sol_deny(-ENXIO,
 			       "bandwidth: r_min is not set; `soloist guard rmin` tells how much, `soloist guard set --r-min RATE` sets it (r_min in guard/settings)");
 	if (!err && want)

@@ -91,9 +91,9 @@ static int recolor(struct sol_group *group, const struct sol_colors *colors)
 	int ret;
 
 	lockdep_assert_held(&sol_group_mutex);
-	if (group->dead)
-		return sol_deny(-ENOENT, "%s: the group was removed",
-				  group->name);
+	ret = sol_group_check_living(group);
+	if (ret)
+		return ret;
 	cells = sol_cells_new(colors);
 	if (IS_ERR(cells))
 		return sol_deny(-ENOMEM, "%s: no memory for %u cells",

@@ -190,13 +190,11 @@ static void set_ephemeral(struct sol_group *group, bool yes)
  */
 int sol_group_set_ephemeral(struct sol_group *group, bool yes)
 {
-	int err = 0;
+	int err;
 
 	mutex_lock(&sol_group_mutex);
-	if (group->dead)
-		err = sol_deny(-ENOENT, "%s: the group was removed",
-			       group->name);
-	else
+	err = sol_group_check_living(group);
+	if (!err)
 		set_ephemeral(group, yes);
 	mutex_unlock(&sol_group_mutex);
 	return err;

@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
+#include "../command/command.h"
 #include "../command/status.h"
 #include "../frames/giveback.h"
 #include "../frames/remap.h"
@@ -88,12 +89,24 @@ static int map_install(struct sol_map *new, void **mem)
 	return 0;
 }
 
+/* Who reads the map gets the canonical text, and half of it would be another map. */
+static int check_size(const struct sol_map *new)
+{
+	size_t size = sol_map_print(new, NULL, 0);
+
+	if (size < SOL_FILE_SIZE)
+		return 0;
+	return sol_deny(-EFBIG,
+			"map: %zu bytes with each range's node written, a file of configfs has %u; join ranges",
+			size, SOL_FILE_SIZE - 1);
+}
+
 /**
  * sol_map_use() - use another address map
  * @text: of docs/reference/map-format.md
  * @len: its bytes
  *
- * Return: 0; -EINVAL if it is wrong or contradicts this machine; -EBUSY while
+ * Return: 0; -EINVAL if it is wrong or contradicts this machine; -EFBIG; -EBUSY while
  * a group exists or its frames are in use; -ENOMEM. Words if refused.
  */
 int sol_map_use(const char *text, size_t len)
@@ -108,6 +121,8 @@ int sol_map_use(const char *text, size_t len)
 	ret = sol_map_parse(spare, text, len, PAGE_SHIFT, &err);
 	if (ret)
 		sol_deny(ret, "map: line %u: %s", err.line, err.text);
+	else if (check_size(spare))
+		ret = -EFBIG;
 	else if (sol_group_counts.named || sol_group_counts.implicit || sol_group_counts.dead)
 		ret = sol_deny(-EBUSY,
 			       "map: %u groups, %u implicit ones and pages of %u removed ones are in use; remove them first",

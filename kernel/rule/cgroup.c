@@ -463,8 +463,8 @@ static int bind(struct sol_group *group, char *paths)
 		b->stays = false;
 	err = make_each(group, paths, &made);
 	/* The thread that removes the group unbinds it afterwards, and waits for us. */
-	if (!err && made && READ_ONCE(group->dead))
-		err = sol_deny(-ENOENT, "%s: the group was removed", group->name);
+	if (!err && made)
+		err = sol_group_check_living(group);
 	if (err) {
 		free_all(made);
 		return err;

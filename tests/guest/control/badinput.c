@@ -81,6 +81,27 @@ static void no_privilege(void)
 		    status);
 }
 
+/* A map of 64 ranges: as written it fits into a file, as it would be read it does not. */
+static void long_map(const char *before)
+{
+	unsigned long long start, base;
+	char text[4096];
+	int n, i, err;
+
+	n = sprintf(text, "soloist-map 1\nlayout\nbank 15\n");
+	for (i = 0; i < 64; i++) {
+		start = 0xf000000000000 + i * 0x200000ull;
+		base = 0xe000000000000 + i * 0x100000ull;
+		n += sprintf(text + n, "range %#llx %#llx base %#llx\n", start,
+			     start + 0x100000, base);
+	}
+	err = guest_write("map", text);
+	guest_check(err == -EFBIG && strstr(guest_status(), "join ranges"), "long-map-refused",
+		    "%d bytes: returned %d, %s", n, err, guest_status());
+	guest_check(!strcmp(before, guest_read("map")), "long-map-changes-nothing", "now '%.60s'",
+		    guest_read("map"));
+}
+
 int main(void)
 {
 	char *map = copy("map");
@@ -109,6 +130,7 @@ int main(void)
 		one("", "map", bad[j]);
 	guest_check(!strcmp(map, guest_read("map")), "map-unchanged",
 		    "now '%.60s'", guest_read("map"));
+	long_map(map);
 	free(map);
 	return guest_exit();
 }

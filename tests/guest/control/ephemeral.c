@@ -123,6 +123,14 @@ int main(void)
 	guest_check(guest_write("groups/a/cgroup", "/gone") == -ENOENT &&
 		    strstr(guest_status(), "the group was removed"),
 		    "no-cgroup-for-what-is-gone", "%s", guest_status());
+	guest_check(guest_write("groups/a/exhaust", "spill") == -ENOENT, "no-exhaust-for-what-is-gone",
+		    "%s", guest_status());
+	guest_check(guest_write("groups/a/text", "all") == -ENOENT, "no-text-for-what-is-gone", "%s",
+		    guest_status());
+	guest_check(guest_write("groups/a/bandwidth", "100000000 cpus=0") == -ENOENT,
+		    "no-bandwidth-for-what-is-gone", "%s", guest_status());
+	guest_check(!guest_write("groups/a/bandwidth", "off"), "takes-bandwidth-off", "%s",
+		    guest_status());
 	guest_check(!guest_write("groups/a/cgroup", "\n"), "unbinds-what-is-gone", "%s",
 		    guest_status());
 	guest_check(!guest_ungroup("a"), "directory-goes", "%s",
