@@ -16,7 +16,6 @@ pub use explain::Explained;
 pub use job::{Exit, Job};
 pub use realtime::{Class, Realtime};
 pub use seat::{Ran, Seat, SeatRequest};
-pub use signals::hear_of_children;
+pub use signals::{hear_of_children, HeldSignals};
 
 pub(crate) use own::is_of_one_run;
-pub(crate) use signals::HeldSignals;

@@ -42,6 +42,19 @@ soloist group set many --bank-sets 2 --mode exclusive 2>/dev/null
 same taken-colours-refused "$? $(cat $root/groups/many/mode)" "1 shareable"
 soloist group rm many
 
+# A signal leaves the whole group or none of it.
+soloist group create cut --bank-sets 4 --reserve 48M >/dev/null 2>&1 &
+pid=$!
+while [ ! -d $root/groups/cut ] && kill -0 $pid 2>/dev/null; do :; done
+kill $pid
+wait $pid
+case "$? $(cat $root/groups/cut/reserve 2>&1)" in
+"0 50331648" | "143 50331648") ok signal-came-late ;;
+"143 "*"No such file"*) ok signal-leaves-nothing ;;
+*) fail signal-leaves-nothing "$(ls $root/groups) $(cat $root/groups/cut/reserve)" ;;
+esac
+[ ! -d $root/groups/cut ] || rmdir $root/groups/cut
+
 # Colours that are listed are shareable, those of `run` too; what the recipe of a real-time
 # task makes is for no other group.
 same run-lists-shareable "$(soloist run --node 1 -- soloist group list | awk '/^run-/ { print $5 }')" shareable

@@ -495,10 +495,7 @@ impl Steps {
     pub fn apply(&self, control: &Control) -> Result<(), HostError> {
         let signals = HeldSignals::hold();
         for (at, step) in self.steps.iter().enumerate() {
-            let done = match signals.came() {
-                true => Err(HostError::Other("a signal ended it".to_owned())),
-                false => step.apply(control),
-            };
+            let done = signals.check().and_then(|()| step.apply(control));
             if let Err(error) = done {
                 // A group that was removed can't come back with its tasks, so
                 // removals stand last and nothing but removals follows them.

@@ -49,7 +49,7 @@ pub const GROUP: &[Field] = &[
     gauge("reserved", "Bytes per second that are reserved for it"),
     gauge(
         "own",
-        "Pages of its processes' private mappings, where they may be seen",
+        "Pages of its processes' private mappings, where they may be seen; a process with threads in several groups counts in each",
     ),
     gauge("own_in_color", "Of these, in its colours"),
     gauge("listed", "Pages that its lists hold, free"),

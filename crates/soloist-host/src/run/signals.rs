@@ -3,6 +3,9 @@
 
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use crate::HostError;
 
 /// Lets this process wait for its children. The program that started it may ignore SIGCHLD,
 /// which an execve keeps, and then the kernel forgets how a child ended.
@@ -43,50 +46,69 @@ pub(crate) fn unblock(old: &libc::sigset_t) {
 /// Those that people and systemd end a program by.
 const ENDING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// As long as this lives, the thread that made it gets none of them; then it gets those
-/// that came.
+/// The last of [`ENDING`] that came while they were held; 0: none.
+static CAME: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn note(signal: libc::c_int) {
+    CAME.store(signal, Ordering::Relaxed);
+}
+
+/// As long as this lives, none of the signals that end a program ends this one: a system
+/// call that waits is interrupted, and the program may put back what it has begun. Then
+/// the program gets the last one that came, or an earlier one of these that still lives.
 #[derive(Debug)]
 #[must_use = "what is dropped holds nothing back"]
-pub(crate) struct HeldSignals {
-    before: libc::sigset_t,
-    held: Vec<libc::c_int>,
+pub struct HeldSignals {
+    before: Vec<(libc::c_int, libc::sigaction)>,
+    /// What had come to an earlier one.
+    outer: libc::c_int,
 }
 
 impl HeldSignals {
     /// Holds back all that this process does not ignore: of those nobody would know.
-    pub(crate) fn hold() -> Self {
-        let held: Vec<libc::c_int> = ENDING.into_iter().filter(|&s| !is_ignored(s)).collect();
-        let before = block(&set_of(held.iter().copied()));
-        Self { before, held }
+    pub fn hold() -> Self {
+        let outer = CAME.swap(0, Ordering::Relaxed);
+        // SAFETY: zero bytes are a valid sigaction: no flags, so that no call is restarted.
+        let mut noting = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
+        noting.sa_sigaction = note as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        let now = ENDING.map(|signal| (signal, set_action(signal, None)));
+        let heard = now.into_iter().filter(|(_, action)| action.sa_sigaction != libc::SIG_IGN);
+        let before: Vec<_> = heard.collect();
+        for &(signal, _) in &before {
+            set_action(signal, Some(&noting));
+        }
+        Self { before, outer }
     }
 
-    /// Did one come?
-    pub(crate) fn came(&self) -> bool {
-        let mut pending = MaybeUninit::zeroed();
-        // SAFETY: zero bytes are a valid set.
-        let pending = unsafe {
-            libc::sigpending(pending.as_mut_ptr());
-            pending.assume_init()
-        };
-        // SAFETY: a valid set.
-        let is_there =
-            |&signal: &libc::c_int| unsafe { libc::sigismember(&raw const pending, signal) } == 1;
-        self.held.iter().any(is_there)
+    /// An error if one came.
+    pub fn check(&self) -> Result<(), HostError> {
+        match CAME.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            _ => Err(HostError::Other("a signal ended it".to_owned())),
+        }
     }
 }
 
 impl Drop for HeldSignals {
     fn drop(&mut self) {
-        unblock(&self.before);
+        for (signal, old) in &self.before {
+            set_action(*signal, Some(old));
+        }
+        let came = CAME.swap(self.outer, Ordering::Relaxed);
+        if came != 0 {
+            // SAFETY: a signal's number.
+            unsafe { libc::raise(came) };
+        }
     }
 }
 
-fn is_ignored(signal: libc::c_int) -> bool {
-    let mut now = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: zero bytes are a valid sigaction; nothing is changed.
-    let now = unsafe {
-        libc::sigaction(signal, ptr::null(), now.as_mut_ptr());
-        now.assume_init()
-    };
-    now.sa_sigaction == libc::SIG_IGN
+/// Gives `signal` the action `new`, or none; what it had before.
+fn set_action(signal: libc::c_int, new: Option<&libc::sigaction>) -> libc::sigaction {
+    let mut old = MaybeUninit::<libc::sigaction>::zeroed();
+    let new = new.map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: zero bytes are a valid sigaction; `note` does what a handler may.
+    unsafe {
+        libc::sigaction(signal, new, old.as_mut_ptr());
+        old.assume_init()
+    }
 }

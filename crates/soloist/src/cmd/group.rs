@@ -14,6 +14,7 @@ use soloist_host::control::{
 };
 use soloist_host::machine::{find_existing, Host};
 use soloist_host::observe::{verify, GroupColors};
+use soloist_host::run::HeldSignals;
 use soloist_host::HostError;
 
 use super::colors::{mode, text, ColorArgs};
@@ -212,12 +213,14 @@ impl Settings {
     fn create(&self, name: &str, host: &Host, control: &Control, ctx: &Ctx) -> Result<()> {
         self.check_moves()?;
         self.check_tasks(host)?;
+        let held = HeldSignals::hold();
         let group = control.create_group(name)?;
-        if let Err(error) = self.apply(host, control, &group, None) {
+        if let Err(error) = self.apply_whole(host, control, &group, None, &held) {
             // What it lacked is in the error; do not leave half a group.
             let _ = group.remove();
             return Err(error);
         }
+        drop(held);
         moves::after(&self.moves(), &group, ctx)?;
         done(self, host, control, &group, ctx)
     }
@@ -233,11 +236,13 @@ impl Settings {
         }
         self.check_tasks(host)?;
         let before = GroupConfig::now(&group)?;
-        if let Err(error) = self.apply(host, control, &group, Some(before.exhaust)) {
+        let held = HeldSignals::hold();
+        if let Err(error) = self.apply_whole(host, control, &group, Some(before.exhaust), &held) {
             // All or nothing; what was so before was allowed, and is again.
             let _ = before.put_back(control, &group);
             return Err(error);
         }
+        drop(held);
         moves::after(&self.moves(), &group, ctx)?;
         done(self, host, control, &group, ctx)
     }
@@ -311,6 +316,19 @@ impl Settings {
             Some(tid) => Err(HostError::Other(format!("there is no thread {tid}"))),
             None => Ok(()),
         }
+    }
+
+    /// [`Self::apply`], unless a signal comes meanwhile.
+    fn apply_whole(
+        &self,
+        host: &Host,
+        control: &Control,
+        group: &Group,
+        exhaust: Option<Exhaust>,
+        held: &HeldSignals,
+    ) -> Result<()> {
+        self.apply(host, control, group, exhaust)?;
+        Ok(held.check()?)
     }
 
     /// `exhaust`: that of a group which is there already.
