@@ -344,6 +344,8 @@ int main(void)
 	guest_set_kernel(LOCKED, "1");
 	/* Else the kernel moves pages all the time, to where it likes. */
 	guest_set_kernel("/proc/sys/vm/compaction_proactiveness", "0");
+	/* Nor shall it ask for more free memory once node 0 is full, and kill who has it. */
+	guest_set_kernel("/proc/sys/vm/watermark_boost_factor", "0");
 	/* Nor shall it make huge pages anew of those that eviction split. */
 	if (!access(KHUGEPAGED, W_OK))
 		guest_set_kernel(KHUGEPAGED, "600000");
