@@ -9,6 +9,8 @@ every_kernel := $(shell scripts/kernels list all)
 PREFIX  ?= /usr/local
 MINUTES ?= 10
 SECONDS ?= 60
+# scripts/check has more built at once.
+CARGO_BUILD ?= build -q -p soloist -p soloist-lab-cli -p soloist-vm -p soloist-plugin
 
 # Of arm64 are the kernels whose names say so.
 of_arm64 := $(filter %-arm64 %-arm64-16k,$(KERNELS))
@@ -103,7 +105,7 @@ kernels:
 
 cli:
 	@scripts/packages build
-	@cargo build -q -p soloist -p soloist-lab-cli -p soloist-vm -p soloist-plugin
+	@cargo $(CARGO_BUILD)
 
 # SPARSE=2 has every source checked by sparse as well; APART=1 compiles each by itself,
 # in build/apart.
