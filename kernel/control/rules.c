@@ -297,10 +297,11 @@ static ssize_t rule_stats_show(struct config_item *item, char *page)
 	ssize_t n;
 
 	sol_rule_lock();
-	n = sysfs_emit(page, "matched %llu\nrefused %llu\nlimited %llu\nheld %u\n",
+	n = sysfs_emit(page,
+		       "matched %llu\nrefused %llu\nlimited %llu\nheld %u\norder %llu\n",
 		       rule->matched, rule->refused,
 		       (u64)atomic64_read(&rule->quota->limited),
-		       sol_quota_held(rule->quota));
+		       sol_quota_held(rule->quota), rule->serial);
 	sol_rule_unlock();
 	return n;
 }

@@ -14,6 +14,7 @@ mod signals;
 pub use co_runners::{output, write_forever, CoRunners, Timing};
 pub use explain::Explained;
 pub use job::{Exit, Job};
+pub use own::check_lasting_name;
 pub use realtime::{Class, Realtime};
 pub use seat::{Ran, Seat, SeatRequest};
 pub use signals::{hear_of_children, HeldSignals};

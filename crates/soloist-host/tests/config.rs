@@ -229,6 +229,60 @@ fn a_refusal_takes_everything_back() {
         .exists());
 }
 
+/// The first rule that matches counts: they are made as they are written.
+#[test]
+fn rules_keep_the_order_of_the_file() {
+    let machine = loaded();
+    let text = "[rules.x264]\npath = \"/usr/bin/x264\"\n[rules.bin]\npath = \"/usr/bin/*\"\n";
+    let config = Config::parse(text).unwrap();
+    let made: Vec<String> = steps(&machine, &config, false)
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Make { path } => Some(path.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(made, ["rules/x264", "rules/bin"]);
+    let saved = config.text().unwrap();
+    assert!(
+        saved.find("rules.x264").unwrap() < saved.find("rules.bin").unwrap(),
+        "{saved}"
+    );
+
+    for (name, order) in [("bin", 1), ("x264", 2)] {
+        let dir = format!("sys/kernel/config/soloist/rules/{name}");
+        for (file, value) in [
+            ("path", "/usr/bin/*"),
+            ("uid", "any"),
+            ("colors", "1"),
+            ("exhaust", "grow"),
+            ("realtime", "0"),
+            ("enabled", "1"),
+            ("stats", &format!("matched 0\nrefused 0\norder {order}\n")),
+        ] {
+            machine.file(&format!("{dir}/{file}"), value);
+        }
+    }
+    let names = control(&machine).rules().unwrap();
+    let names: Vec<&str> = names.iter().map(|rule| rule.name()).collect();
+    assert_eq!(names[names.len() - 2..], ["bin", "x264"]);
+    let map = control(&machine).map().unwrap();
+    let refused = plan(&config, Some(&control(&machine)), &map, false).unwrap_err();
+    assert!(
+        refused.to_string().contains("soloist rule rm bin"),
+        "{refused}"
+    );
+}
+
+/// Any command may remove a group that is called as those of `soloist run`.
+#[test]
+fn a_lasting_group_is_not_called_as_those_of_a_run() {
+    let refused = Config::parse("[groups.run-1]\nbank_sets = \"0\"\n").unwrap_err();
+    assert!(refused.contains("take another name"), "{refused}");
+    assert!(Config::parse("[groups.run-fast]\nbank_sets = \"0\"\n").is_ok());
+}
+
 /// Ctrl-C midway leaves no half of a configuration.
 #[test]
 fn a_signal_takes_everything_back() {

@@ -12,13 +12,16 @@ pub struct RamRange {
     pub node: u8,
 }
 
-/// `System RAM` lines of /proc/iomem, neighbours as one, all of node 0.
-/// Without privilege all addresses are 0: then there are no ranges.
+/// `System RAM` lines of /proc/iomem, neighbours as one, all of node 0; also those of drivers
+/// that bring memory, such as `System RAM (kmem)` within a device's range. Without privilege all addresses are 0: then there are no ranges.
 #[must_use]
 pub fn parse_iomem(text: &str) -> Vec<RamRange> {
-    let ram = text
-        .lines()
-        .filter(|line| line.ends_with(": System RAM") && !line.starts_with(' '));
+    let is_ram = |line: &&str| match line.split_once(" : ") {
+        Some((at, "System RAM")) => !at.starts_with(' '),
+        Some((_, name)) => name.starts_with("System RAM ("),
+        None => false,
+    };
+    let ram = text.lines().filter(is_ram);
     join(ram.filter_map(|line| {
         let (start, end) = line.split_once(" : ")?.0.split_once('-')?;
         let start = u64::from_str_radix(start, 16).ok()?;
@@ -58,6 +61,17 @@ mod tests {
         let ranges = parse_iomem(shown);
         assert_eq!(ranges[1].start, 0x1_0000_0000);
         assert_eq!(ranges.len(), 2);
+    }
+
+    #[test]
+    fn memory_that_a_driver_brings_is_memory() {
+        let text = "100000000-1ffffffff : System RAM\n280000000-47fffffff : Persistent Memory\n  280000000-47fffffff : dax0.0\n    280000000-47fffffff : System RAM (kmem)\n";
+        let ranges = parse_iomem(text);
+        assert_eq!(ranges.len(), 2);
+        assert_eq!(
+            (ranges[1].start, ranges[1].end),
+            (0x2_8000_0000, 0x4_8000_0000)
+        );
     }
 
     proptest! {

@@ -58,6 +58,41 @@ fn a_range_that_ends_before_it_begins_is_refused() {
     );
 }
 
+/// Registers of one node: some set, the others of ranges and chip selects 0.
+fn alone(set: &[(u8, u16, u32)]) -> Registers {
+    let mut text = String::new();
+    let ranges = (0x40..0x80).step_by(4).map(|at| (1, at));
+    let selects = (0x40..0x70).step_by(4).map(|at| (2, at));
+    for (function, at) in ranges
+        .chain(selects)
+        .chain([(1, 0xf0), (2, 0x80), (2, 0x110)])
+    {
+        text.push_str(&format!("18.{function} {at:#x} 0\n"));
+    }
+    for (function, at, value) in set {
+        text.push_str(&format!("18.{function} {at:#x} {value:#x}\n"));
+    }
+    Registers::parse(&text).unwrap()
+}
+
+#[test]
+fn a_damaged_dump_is_refused() {
+    let select = [(2, 0x40, 1), (2, 0x80, 1)];
+    let hole = [
+        (1, 0x40, 0x0040_0003),
+        (1, 0x44, 0x013f_0000),
+        (1, 0xf0, 0xc000_ff81),
+    ];
+    let refused = map(&alone(&[&select[..], &hole[..]].concat()));
+    assert!(
+        matches!(refused, Err(AmdError::Hole { node: 0, .. })),
+        "{refused:?}"
+    );
+    let odd = [(1, 0x40, 0x0001_0003), (1, 0x44, 0x0005_0000)];
+    let refused = map(&alone(&[&select[..], &odd[..]].concat()));
+    assert!(refused.is_err(), "{refused:?}");
+}
+
 #[test]
 fn the_dump_gives_the_opterons_map() {
     let found = map(&Registers::parse(DUMP).unwrap()).unwrap();

@@ -130,14 +130,41 @@ pub fn plan(
     }
     plan.groups(&now, wanted, map, prune)?;
     plan.cpus(&now.cpus, &wanted.cpus, prune)?;
+    check_order(wanted, &now)?;
     for (name, rule) in &wanted.rules {
         check_colors(rule.colors, map)
             .map_err(|why| KeyError::new(&["rules", name], "colors", format!(" {why}")))?;
         plan.rule(name, rule, now.rules.get(name));
     }
-    plan.rest("groups", now.groups.keys(), &wanted.groups, prune);
-    plan.rest("rules", now.rules.keys(), &wanted.rules, prune);
+    let named = |name: &String| wanted.groups.contains_key(name);
+    plan.rest("groups", now.groups.keys(), named, prune);
+    let named = |name: &String| wanted.rules.contains_key(name);
+    plan.rest("rules", now.rules.keys(), named, prune);
     Ok(plan)
+}
+
+/// Refuses rules that are there in another order: the first one that matches counts, and
+/// where a rule stands it stays.
+fn check_order(wanted: &Config, now: &Config) -> Result<(), HostError> {
+    let mut last: Option<(usize, &String)> = None;
+    let mut is_new: Option<&String> = None;
+    for name in wanted.rules.keys() {
+        let Some(at) = now.rules.get_index_of(name) else {
+            is_new = is_new.or(Some(name));
+            continue;
+        };
+        let later = last
+            .filter(|(before, _)| *before > at)
+            .map(|(_, name)| name);
+        if let Some(other) = later.or(is_new) {
+            let what = format!(
+                "[rules.{name}]: {other} stands before it in the file, but this rule is there already and is asked first: `soloist rule rm {name}`, then apply again"
+            );
+            return Err(KeyError::table(&["rules", name], what).into());
+        }
+        last = Some((at, name));
+    }
+    Ok(())
 }
 
 /// Refuses processors that this machine lacks.
@@ -463,14 +490,14 @@ impl Steps {
     }
 
     /// Those that are there and were not named.
-    fn rest<'a, T>(
+    fn rest<'a>(
         &mut self,
         kind: &str,
         there: impl Iterator<Item = &'a String>,
-        wanted: &BTreeMap<String, T>,
+        named: impl Fn(&String) -> bool,
         prune: bool,
     ) {
-        for name in there.filter(|name| !wanted.contains_key(*name)) {
+        for name in there.filter(|name| !named(name)) {
             let path = format!("{kind}/{name}");
             match prune {
                 true => self.steps.push(Step::Remove { path }),

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use indexmap::IndexMap;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toml::Spanned;
 
 use crate::control::{Bandwidth, Control, Exhaust, Group, Guard, Mode, Rule, Text};
 use crate::error::KeyError;
@@ -32,9 +34,12 @@ pub struct Config {
     /// Groups by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub groups: BTreeMap<String, GroupConfig>,
-    /// Rules by name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub rules: BTreeMap<String, RuleConfig>,
+    /// Rules by name, in the order in which they are asked.
+    #[serde(
+        skip_serializing_if = "IndexMap::is_empty",
+        deserialize_with = "as_written"
+    )]
+    pub rules: IndexMap<String, RuleConfig>,
     /// The file and its text, to name lines by.
     #[serde(skip)]
     pub source: Option<(PathBuf, String)>,
@@ -132,6 +137,19 @@ pub struct RuleConfig {
 )]
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+/// In the order of the file, which the parser forgets.
+fn as_written<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<IndexMap<String, RuleConfig>, D::Error> {
+    let rules = BTreeMap::<String, Spanned<RuleConfig>>::deserialize(from)?;
+    let mut rules: Vec<_> = rules.into_iter().collect();
+    rules.sort_by_key(|(_, rule)| rule.span().start);
+    let plain = rules
+        .into_iter()
+        .map(|(name, rule)| (name, rule.into_inner()));
+    Ok(plain.collect())
 }
 
 fn one_or_list<S: Serializer>(paths: &[String], to: S) -> Result<S::Ok, S::Error> {

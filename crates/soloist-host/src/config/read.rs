@@ -11,6 +11,7 @@ use crate::config::file::Config;
 use crate::control::{check_name, Bandwidth};
 use crate::error::KeyError;
 use crate::machine::EVERYTHING_ELSE;
+use crate::run::check_lasting_name;
 use crate::HostError;
 
 impl Config {
@@ -133,7 +134,13 @@ impl Config {
 
 /// The name of a group or a rule can be one of the control interface.
 fn named(kind: &str, name: &str) -> Result<(), KeyError> {
-    check_name(name).map_err(|e| KeyError::table(&[kind, name], format!("[{kind}.{name:?}]: {e}")))
+    let lasting = match kind {
+        "groups" => check_lasting_name(name),
+        _ => Ok(()),
+    };
+    check_name(name)
+        .and(lasting)
+        .map_err(|e| KeyError::table(&[kind, name], format!("[{kind}.{name:?}]: {e}")))
 }
 
 /// The line of an error, from 1, where it is of one, and its words.

@@ -369,10 +369,11 @@ impl Group {
     }
 
     /// Whether so many bytes are free in its colours: they are put into its
-    /// lists, where a fault finds them, but are not kept from others.
+    /// lists, where a fault finds them, but no more are kept from others than before.
     pub fn try_reserve(&self, bytes: u64) -> Result<(), HostError> {
+        let before = self.get("reserve")?;
         let free = self.set_reserve(bytes);
-        self.set_reserve(0)?;
+        self.set("reserve", &before)?;
         free
     }
 

@@ -268,10 +268,16 @@ fn insert(path: &Path, params: &[String]) -> Result<(), HostError> {
     check_params(&image, params)?;
     let params = CString::new(params.join(" "))
         .map_err(|_| HostError::Request("--param: a NUL in it".to_owned()))?;
-    let before = kernel_log().len();
+    let before = kernel_log();
     rustix::system::init_module(&image, &params).map_err(|e| {
         use rustix::io::Errno;
-        let why = match (e, kernel_words(before)) {
+        let why = match (e, kernel_words(&before, &kernel_log())) {
+            (Errno::PERM, _) if !may_load_modules(&read("/proc/self/status")) => {
+                "this process may load no modules (CAP_SYS_MODULE): load it on the host, outside of the container".to_owned()
+            }
+            (Errno::PERM, _) if read("/proc/sys/kernel/modules_disabled").trim() == "1" => {
+                "this kernel takes no more modules until it is restarted (kernel.modules_disabled is 1)".to_owned()
+            }
             (Errno::KEYREJECTED | Errno::NOKEY | Errno::PERM, _) => {
                 format!("this kernel takes modules only that are signed by a key that it knows: {ENROLL}")
             }
@@ -305,11 +311,26 @@ fn check_params(image: &[u8], params: &[String]) -> Result<(), HostError> {
     Ok(())
 }
 
-/// What the module said in the kernel log after its first `before` lines.
-fn kernel_words(before: usize) -> Option<String> {
-    let words: Vec<String> = kernel_log()
+/// The text of a file of /proc; empty where there is none.
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// Has the process with this /proc/PID/status CAP_SYS_MODULE? Yes where it does not say.
+fn may_load_modules(status: &str) -> bool {
+    const CAP_SYS_MODULE: u32 = 16;
+    let bits = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    bits.is_none_or(|bits| bits >> CAP_SYS_MODULE & 1 == 1)
+}
+
+/// What the module said in the kernel log since it was as `before`. A full log loses its
+/// first lines for each that comes.
+fn kernel_words(before: &[String], now: &[String]) -> Option<String> {
+    let last = before.last();
+    let seen = last.and_then(|last| now.iter().rposition(|line| line == last));
+    let words: Vec<String> = now[seen.map_or(0, |at| at + 1)..]
         .iter()
-        .skip(before)
         .filter_map(|line| Some(line.split_once("soloist: ")?.1.to_owned()))
         .filter(|words| !words.contains("taint"))
         .collect();
@@ -346,6 +367,31 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use super::*;
+
+    #[test]
+    fn words_of_a_log_that_loses_its_first_lines_are_found() {
+        let log =
+            |lines: &[&str]| -> Vec<String> { lines.iter().map(|l| (*l).to_owned()).collect() };
+        let before = log(&["[1] a", "[2] b", "[3] c"]);
+        let why = "soloist: 'alloc_pages' is held by another";
+        let full = log(&[
+            "[3] c",
+            "[4] soloist: loading taints kernel",
+            &format!("[5] {why}"),
+        ]);
+        let words = Some("'alloc_pages' is held by another".to_owned());
+        assert_eq!(kernel_words(&before, &full), words);
+        assert_eq!(kernel_words(&before, &before), None);
+        assert_eq!(kernel_words(&[], &full), words);
+    }
+
+    #[test]
+    fn who_may_load_no_modules_is_known() {
+        assert!(may_load_modules("Name:\tsh\nCapEff:\t000001ffffffffff\n"));
+        // What podman and docker leave.
+        assert!(!may_load_modules("CapEff:\t00000000a80425fb\n"));
+        assert!(may_load_modules(""));
+    }
 
     #[test]
     fn a_parameter_that_the_module_lacks_is_refused() {

@@ -82,13 +82,13 @@ pub(crate) fn check_colors(colors: u32, map: &AddrMap) -> Result<(), String> {
 }
 
 impl Control {
-    /// All rules, by name.
+    /// All rules, in the order in which they are asked.
     pub fn rules(&self) -> Result<Vec<Rule>, HostError> {
         let names = self.names("rules")?;
-        Ok(names
-            .into_iter()
-            .map(|name| Rule::new(self.clone(), name))
-            .collect())
+        let rules = names.into_iter().map(|name| Rule::new(self.clone(), name));
+        let mut rules: Vec<Rule> = rules.collect();
+        rules.sort_by_cached_key(Rule::order);
+        Ok(rules)
     }
 
     /// The rule `name`.
@@ -131,6 +131,15 @@ impl Rule {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// It is asked before those with a larger number; 0: an older module does not say.
+    fn order(&self) -> u64 {
+        let stats = self.control.key_values(&self.file("stats"));
+        let order = stats
+            .ok()
+            .and_then(|stats| stats.get("order")?.parse().ok());
+        order.unwrap_or(0)
     }
 
     /// Reads everything.

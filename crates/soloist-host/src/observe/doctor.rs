@@ -700,7 +700,7 @@ fn pmu(host: &Host) -> Check {
         return Check::warn(
             name,
             "no processor events here (usual in a virtual machine)",
-            "bandwidth reservation counts a software event instead",
+            "no bandwidth can be reserved before `soloist guard set --event page-faults`",
         );
     }
     let named = |unit: &String| {

@@ -12,6 +12,7 @@ use rustix::io::retry_on_intr;
 use rustix::process::{waitid, Pid, WaitId, WaitIdOptions};
 use rustix::thread::{sched_setaffinity, CpuSet};
 
+use crate::machine::allowed_cpus;
 use crate::HostError;
 
 /// A co-runner that ends sooner than this in each of its runs loads nothing.
@@ -77,6 +78,19 @@ fn command(words: &[OsString], cpu: u32) -> Result<Command, HostError> {
     Ok(command)
 }
 
+/// Why a command did not start on a processor.
+fn not_started(words: &[OsString], cpu: u32, error: io::Error) -> HostError {
+    // What a processor that is not online, or not in the cpuset, gives.
+    if error.raw_os_error() == Some(libc::EINVAL) {
+        let allowed = format!("; this process is on {}", allowed_cpus());
+        return HostError::Request(format!("CPU {cpu} is not online and allowed here{allowed}"));
+    }
+    let name = words
+        .first()
+        .map_or_else(String::new, |w| w.to_string_lossy().into_owned());
+    HostError::io(name, error)
+}
+
 fn start(words: &[OsString], cpu: u32) -> Result<Child, HostError> {
     let mut command = command(words, cpu)?;
     // SAFETY: prctl touches no memory of ours: a co-runner dies with its parent.
@@ -91,7 +105,7 @@ fn start(words: &[OsString], cpu: u32) -> Result<Child, HostError> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|e| HostError::io(words[0].to_string_lossy().into_owned(), e))
+        .map_err(|e| not_started(words, cpu, e))
 }
 
 impl Running {
@@ -225,9 +239,7 @@ fn time(words: &[OsString], cpu: u32, any_status: bool) -> Result<f64, HostError
     let mut command = command(words, cpu)?;
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let from = Instant::now();
-    let status = command
-        .status()
-        .map_err(|e| HostError::io(name.clone(), e))?;
+    let status = command.status().map_err(|e| not_started(words, cpu, e))?;
     let seconds = from.elapsed().as_secs_f64();
     if status.success() || (any_status && status.signal().is_none()) {
         return Ok(seconds);
@@ -246,7 +258,7 @@ pub fn output(words: &[OsString], cpu: u32) -> Result<String, HostError> {
     let done = command
         .stdin(Stdio::null())
         .output()
-        .map_err(|e| HostError::io(name.clone(), e))?;
+        .map_err(|e| not_started(words, cpu, e))?;
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
@@ -284,6 +296,13 @@ mod tests {
         let measured = ONCE.measure(&words(&["sleep", "0.5"]), cpu, &beside);
         let why = measured.unwrap_err().to_string();
         assert!(why.contains("`false` ended at once"), "{why}");
+    }
+
+    #[test]
+    fn a_processor_that_is_not_there_is_named() {
+        let run = [OsString::from("true")];
+        let why = output(&run, 1023).unwrap_err().to_string();
+        assert!(why.contains("CPU 1023 is not online and allowed"), "{why}");
     }
 
     #[test]

@@ -90,6 +90,19 @@ impl Group {
     }
 }
 
+/// Refuses a name that `soloist run` gives its own groups: any command may remove these.
+///
+/// # Errors
+/// That, in words.
+pub fn check_lasting_name(name: &str) -> Result<(), HostError> {
+    match is_of_one_run(name) {
+        true => Err(HostError::Request(format!(
+            "{name}: so `soloist run` calls its own groups, which go when they have no task; take another name"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// `run-1234`, `run-1234-2`.
 pub(crate) fn is_of_one_run(name: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());

@@ -10,8 +10,9 @@ use crate::control::{
 };
 use crate::machine::{check_nodes, named, node_of_cpu, pin, usable_cpus, Host};
 use crate::run::job::{Exit, Job};
-use crate::run::own::Held;
+use crate::run::own::{check_lasting_name, Held};
 use crate::run::realtime::Realtime;
+use crate::run::signals::HeldSignals;
 use crate::HostError;
 
 /// The group that a command runs in.
@@ -91,14 +92,19 @@ impl Seat {
     ) -> Result<Self, HostError> {
         // Refuses impossible requests before it makes a group.
         request.colors.plan(map)?;
+        let signals = HeldSignals::hold();
         let (group, held) = match request.name {
-            Some(name) => (control.create_group(name)?, None),
+            Some(name) => {
+                check_lasting_name(name)?;
+                (control.create_group(name)?, None)
+            }
             None => {
                 let (group, held) = control.create_own_group()?;
                 (group, Some(held))
             }
         };
-        match request.give(host, control, map, &group) {
+        let given = request.give(host, control, map, &group);
+        match given.and_then(|plan| signals.check().map(|()| plan)) {
             Ok(plan) => Ok(Self {
                 held,
                 plan: Some(plan),

@@ -72,7 +72,9 @@ impl HeldSignals {
         let mut noting = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
         noting.sa_sigaction = note as extern "C" fn(libc::c_int) as libc::sighandler_t;
         let now = ENDING.map(|signal| (signal, set_action(signal, None)));
-        let heard = now.into_iter().filter(|(_, action)| action.sa_sigaction != libc::SIG_IGN);
+        let heard = now
+            .into_iter()
+            .filter(|(_, action)| action.sa_sigaction != libc::SIG_IGN);
         let before: Vec<_> = heard.collect();
         for &(signal, _) in &before {
             set_action(signal, Some(&noting));
@@ -80,11 +82,16 @@ impl HeldSignals {
         Self { before, outer }
     }
 
-    /// An error if one came.
+    /// An error if one came, or waits since it is blocked.
     pub fn check(&self) -> Result<(), HostError> {
-        match CAME.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            _ => Err(HostError::Other("a signal ended it".to_owned())),
+        let waits = pending();
+        // SAFETY: a valid set.
+        let is_there = |(signal, _): &(libc::c_int, _)| unsafe {
+            libc::sigismember(&raw const waits, *signal) == 1
+        };
+        match CAME.load(Ordering::Relaxed) == 0 && !self.before.iter().any(is_there) {
+            true => Ok(()),
+            false => Err(HostError::Other("a signal ended it".to_owned())),
         }
     }
 }
@@ -99,6 +106,16 @@ impl Drop for HeldSignals {
             // SAFETY: a signal's number.
             unsafe { libc::raise(came) };
         }
+    }
+}
+
+/// The signals that wait since they are blocked.
+fn pending() -> libc::sigset_t {
+    let mut set = MaybeUninit::zeroed();
+    // SAFETY: zero bytes are a valid set.
+    unsafe {
+        libc::sigpending(set.as_mut_ptr());
+        set.assume_init()
     }
 }
 

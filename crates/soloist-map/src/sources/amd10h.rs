@@ -59,6 +59,19 @@ pub enum AmdError {
         /// Its last.
         limit: u64,
     },
+    /// A hole that more memory was moved out of than there is.
+    #[error(
+        "F1xF0 of node {node}: a hole of {offset:#x} bytes below 4 GiB, in memory from {base:#x} on: \
+         the registers were read wrongly or the dump is damaged; read them again"
+    )]
+    Hole {
+        /// Node.
+        node: u8,
+        /// Bytes moved.
+        offset: u64,
+        /// The range's first byte.
+        base: u64,
+    },
     /// Node interleave.
     #[error("nodes are interleaved by address bits (IntlvEn): there is no node by range to colour by; turn node interleave off in the firmware")]
     NodeInterleave,
@@ -367,10 +380,10 @@ pub fn map(registers: &Registers) -> Result<MapSpec, AmdError> {
     };
     let first = first_chip_select(registers, &ranges)?;
     // The largest first: they show the most bits, and small ones follow them.
-    let mut all: Vec<Piece> = ranges
-        .iter()
-        .flat_map(|range| pieces(registers, range))
-        .collect();
+    let mut all: Vec<Piece> = Vec::new();
+    for range in &ranges {
+        all.extend(pieces(registers, range)?);
+    }
     all.sort_by_key(|piece| std::cmp::Reverse(piece.end - piece.start));
     for piece in all {
         cover(registers, &ranges, piece, first, &mut spec)?;
@@ -411,19 +424,27 @@ struct Piece {
 }
 
 /// A range without its hole, and with each unit of a swapped region apart.
-fn pieces(registers: &Registers, range: &DramRange) -> Vec<Piece> {
+fn pieces(registers: &Registers, range: &DramRange) -> Result<Vec<Piece>, AmdError> {
     let end = range.limit + 1;
     let piece = |start, end, base| Piece { start, end, base };
     let whole = match hole(registers, range.node) {
-        Some((base, offset)) if range.base < base && end > FOUR_GIB => vec![
-            piece(range.base, base, 0),
-            piece(FOUR_GIB, end, FOUR_GIB - range.base - offset),
-        ],
+        Some((base, offset)) if range.base < base && end > FOUR_GIB => {
+            let below = (FOUR_GIB - range.base).checked_sub(offset);
+            let wrong = AmdError::Hole {
+                node: range.node,
+                offset,
+                base: range.base,
+            };
+            vec![
+                piece(range.base, base, 0),
+                piece(FOUR_GIB, end, below.ok_or(wrong)?),
+            ]
+        }
         _ => vec![piece(range.base, end, 0)],
     };
     let swap = registers.get_or_zero(range.node, 2, 0x10c);
     if swap & 1 == 0 {
-        return whole;
+        return Ok(whole);
     }
     let mut cut = Vec::new();
     for piece in whole {
@@ -451,7 +472,7 @@ fn pieces(registers: &Registers, range: &DramRange) -> Vec<Piece> {
             at = next;
         }
     }
-    cut
+    Ok(cut)
 }
 
 /// Solves a piece, or its halves.
@@ -492,7 +513,8 @@ fn cover(
     if end - start <= SMALLEST {
         return Err(AmdError::NotLinear(start));
     }
-    let middle = (start + (end - start) / 2) / SMALLEST * SMALLEST;
+    // Never its begin, which a range that begins within a unit would give.
+    let middle = ((start + (end - start) / 2) / SMALLEST * SMALLEST).max(start + SMALLEST);
     let low = Piece {
         end: middle,
         ..piece

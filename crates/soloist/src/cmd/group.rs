@@ -14,7 +14,7 @@ use soloist_host::control::{
 };
 use soloist_host::machine::{find_existing, Host};
 use soloist_host::observe::{verify, GroupColors};
-use soloist_host::run::HeldSignals;
+use soloist_host::run::{check_lasting_name, HeldSignals};
 use soloist_host::HostError;
 
 use super::colors::{mode, text, ColorArgs};
@@ -213,6 +213,7 @@ impl Settings {
     fn create(&self, name: &str, host: &Host, control: &Control, ctx: &Ctx) -> Result<()> {
         self.check_moves()?;
         self.check_tasks(host)?;
+        check_lasting_name(name)?;
         let held = HeldSignals::hold();
         let group = control.create_group(name)?;
         if let Err(error) = self.apply_whole(host, control, &group, None, &held) {
