@@ -19,6 +19,9 @@
 #include <linux/sched/prio.h>
 #include <linux/time64.h>
 #include <uapi/linux/sched/types.h>
+#ifdef CONFIG_ARM64
+#include <asm/cpuidle.h>
+#endif
 
 #define SOL_SCHED_FLAG_SUGOV	0x10000000
 #define SOL_DEADLINE_AGO	(86400ull * NSEC_PER_SEC)
@@ -50,8 +53,13 @@ static inline void sol_wait_for_interrupt(void)
 #if defined(CONFIG_X86)
 	safe_halt();
 #elif defined(CONFIG_ARM64)
+	struct arm_cpuidle_irq_context context;
+
+	/* With pseudo-NMIs wfi does not wake for what the interrupt controller masks. */
+	arm_cpuidle_save_irq_context(&context);
 	dsb(sy);
 	wfi();
+	arm_cpuidle_restore_irq_context(&context);
 	local_irq_enable();
 #else
 	local_irq_enable();

@@ -33,14 +33,14 @@ static bool zero_one(u32 cell)
 {
 	unsigned long flags;
 	bool is_zero = true;
-	u32 pfn;
+	u32 pfn, n = 0;
 
+	/* Held, not in use by nobody: as such evacuation knows the frames that it waits for. */
 	sol_cell_lock_irqsave(cell, flags);
-	pfn = SOL_NO_FRAME;
 	if (sol_store.cell[cell].listed[0])
-		pfn = sol_frames_get(&sol_store, cell, 0, false, &is_zero);
-	sol_cell_unlock_irqrestore(cell, pfn == SOL_NO_FRAME ? 0 : -1, flags);
-	if (pfn == SOL_NO_FRAME)
+		n = sol_frames_hold(&sol_store, cell, false, &pfn, 1, &is_zero);
+	sol_cell_unlock_irqrestore(cell, n ? -1 : 0, flags);
+	if (!n)
 		return false;
 	clear_highpage(pfn_to_page(pfn));
 	sol_cell_lock_irqsave(cell, flags);

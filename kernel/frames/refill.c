@@ -204,7 +204,7 @@ static void round_begin(struct sol_walk *walk, u32 node)
 bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
 {
 	u32 step = READ_ONCE(walk->step), before = f->got, left;
-	u64 pos = READ_ONCE(walk->region);
+	u64 top = (u64)READ_ONCE(walk->region) << SOL_REGION_ORDER;
 
 	round_begin(walk, f->node);
 	left = READ_ONCE(walk->left);
@@ -212,30 +212,31 @@ bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
 		const struct sol_solver *s;
 		u64 base;
 
-		s = sol_solver_below(f->node, pos << SOL_REGION_ORDER);
+		/* The frames from top on were looked at. */
+		s = sol_solver_below(f->node, top);
 		if (!s) {
 			/* To the top; a node without ranges has no cells. */
-			pos = U32_MAX;
+			top = (u64)U32_MAX << SOL_REGION_ORDER;
 			step = 0;
 			f->budget--;
 			continue;
 		}
-		pos = min(pos, DIV_ROUND_UP(s->end, SOL_REGION)) - 1;
-		base = pos << SOL_REGION_ORDER;
+		base = round_down(min(top, s->end) - 1, SOL_REGION);
 		if (region_usable(f, max(base, s->start)))
 			step = visit_region(f, s, base, step);
 		else
 			step = 0;
-		if (step)
-			pos++;	/* the region may have more */
-		else
+		if (!step) {
+			/* Another range may have the rest of the region. */
+			top = max(base, s->start);
 			left--;
+		}
 		if (f->budget)
 			f->budget--;
 		cond_resched();
 	}
 	list_taken(f);
-	WRITE_ONCE(walk->region, pos);
+	WRITE_ONCE(walk->region, DIV_ROUND_UP(top, SOL_REGION));
 	WRITE_ONCE(walk->step, step);
 	WRITE_ONCE(walk->left, left);
 	if (f->got != before)

@@ -22,7 +22,7 @@ static int check_nodes(const struct sol_map *map, struct sol_err *err)
 	for (i = 0; i < map->n_ranges; i++) {
 		const struct sol_range *r = &map->range[i];
 		u64 pfn = r->start >> PAGE_SHIFT;
-		u64 end = r->end >> PAGE_SHIFT;
+		u64 end = min_t(u64, r->end >> PAGE_SHIFT, sol_store.n_frames);
 
 		for (; pfn < end; pfn += MAX_ORDER_NR_PAGES) {
 			struct page *page = pfn_to_online_page(pfn);
@@ -104,7 +104,7 @@ static int tables_new(const struct sol_map *map, struct tables *tables,
 {
 	tables->cell = kvcalloc(map->n_cells, sizeof(*tables->cell), GFP_KERNEL);
 	tables->states = states_new(map);
-	tables->solvers = sol_solvers_new(map);
+	tables->solvers = sol_solvers_new(map, sol_store.n_frames);
 	if (tables->cell && tables->states && tables->solvers)
 		return 0;
 	tables_free(tables);

@@ -33,13 +33,21 @@ static void solver_add(struct sol_solver *s, u8 bit, u32 image)
 	s->from[s->rank++] = from;
 }
 
-static u32 regions_of(const struct sol_range *r)
+static u32 regions_of(const struct sol_solver *s)
 {
-	return DIV_ROUND_UP(r->end >> PAGE_SHIFT, SOL_REGION) -
-	       (r->start >> PAGE_SHIFT) / SOL_REGION;
+	return DIV_ROUND_UP(s->end, SOL_REGION) - s->start / SOL_REGION;
 }
 
-/* @head: room for a cell of each of its regions. */
+/* A map may have more memory than this machine, which has @n_frames. */
+static void solver_bound(struct sol_solver *s, const struct sol_range *r,
+			 u64 n_frames)
+{
+	s->start = min(r->start >> PAGE_SHIFT, n_frames);
+	s->end = min(r->end >> PAGE_SHIFT, n_frames);
+	s->node = r->node;
+}
+
+/* @s has its bounds. @head: room for a cell of each of its regions. */
 static void solver_make(struct sol_solver *s, const struct sol_map *map,
 			const struct sol_range *r, u32 *head)
 {
@@ -47,9 +55,6 @@ static void solver_make(struct sol_solver *s, const struct sol_map *map,
 	u32 bit, cell, i;
 	u64 pfn;
 
-	s->start = r->start >> PAGE_SHIFT;
-	s->end = r->end >> PAGE_SHIFT;
-	s->node = r->node;
 	s->linear = !((r->start ^ r->base) >> PAGE_SHIFT & (SOL_REGION - 1)) &&
 		    probe + SOL_REGION <= s->end && !map->layout[r->layout].ways;
 	if (!s->linear)
@@ -85,7 +90,8 @@ const struct sol_solver *sol_solver_below(u32 node, u64 pfn)
 	u32 i;
 
 	for (i = n_solvers; i-- > 0;)
-		if (solvers[i].node == node && solvers[i].start < pfn)
+		if (solvers[i].node == node && solvers[i].start < pfn &&
+		    solvers[i].start < solvers[i].end)
 			return &solvers[i];
 	return NULL;
 }
@@ -106,26 +112,28 @@ u32 sol_solver_regions(u32 node)
 
 	for (i = 0; i < n_solvers; i++)
 		if (solvers[i].node == node)
-			n += DIV_ROUND_UP(solvers[i].end, SOL_REGION) -
-			     solvers[i].start / SOL_REGION;
+			n += regions_of(&solvers[i]);
 	return n;
 }
 
-struct sol_solver *sol_solvers_new(const struct sol_map *map)
+struct sol_solver *sol_solvers_new(const struct sol_map *map, u64 n_frames)
 {
 	size_t size = map->n_ranges * sizeof(struct sol_solver);
-	struct sol_solver *s;
+	struct sol_solver *s, one;
 	u32 i, *head;
 
-	for (i = 0; i < map->n_ranges; i++)
-		size += regions_of(&map->range[i]) * sizeof(*head);
+	for (i = 0; i < map->n_ranges; i++) {
+		solver_bound(&one, &map->range[i], n_frames);
+		size += regions_of(&one) * sizeof(*head);
+	}
 	s = kvzalloc(size, GFP_KERNEL);
 	if (!s)
 		return NULL;
 	head = (u32 *)(s + map->n_ranges);
 	for (i = 0; i < map->n_ranges; i++) {
+		solver_bound(&s[i], &map->range[i], n_frames);
 		solver_make(&s[i], map, &map->range[i], head);
-		head += regions_of(&map->range[i]);
+		head += regions_of(&s[i]);
 	}
 	return s;
 }

@@ -35,8 +35,8 @@ struct sol_solver {
 	u32 *head;	/* by region, if linear: the cell of its first frame */
 };
 
-/* Solvers for @map, one for each of its ranges. NULL: no memory. */
-struct sol_solver *sol_solvers_new(const struct sol_map *map);
+/* Solvers for @map on @n_frames frames, one for each of its ranges. NULL: no memory. */
+struct sol_solver *sol_solvers_new(const struct sol_map *map, u64 n_frames);
 
 /* Use the @n solvers @s from now on (NULL, 0: none). No call may be under way. */
 void sol_solvers_install(struct sol_solver *s, u32 n);

@@ -111,6 +111,8 @@ void sol_member_stay_all(struct sol_group *group);
  * sol_member_near() - nodes of the CPUs that a task may run on; any context
  * @task: referenced, or under RCU
  *
+ * For one without memory the nearest that has some.
+ *
  * Return: a bit for each node below SOL_MAX_NODES.
  */
 u64 sol_member_near(struct task_struct *task);

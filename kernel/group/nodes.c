@@ -15,9 +15,23 @@
 #include "group.h"
 #include "member.h"
 
+/* @node, or the nearest one that has memory. */
+static int with_memory(int node)
+{
+	int nid, best = node;
+
+	if (node_state(node, N_MEMORY))
+		return node;
+	for_each_node_state(nid, N_MEMORY)
+		if (best == node ||
+		    node_distance(node, nid) < node_distance(node, best))
+			best = nid;
+	return best;
+}
+
 u64 sol_member_near(struct task_struct *task)
 {
-	u64 nodes = 0;
+	u64 nodes = 0, near = 0;
 	int cpu, node;
 
 	for_each_cpu(cpu, &task->cpus_mask) {
@@ -25,7 +39,12 @@ u64 sol_member_near(struct task_struct *task)
 		if (node >= 0 && node < SOL_MAX_NODES)
 			nodes |= BIT_ULL(node);
 	}
-	return nodes;
+	for (; nodes; nodes &= nodes - 1) {
+		node = with_memory(__ffs64(nodes));
+		if (node < SOL_MAX_NODES)
+			near |= BIT_ULL(node);
+	}
+	return near;
 }
 
 nodemask_t sol_member_nodemask(struct task_struct *task)

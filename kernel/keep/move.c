@@ -325,14 +325,15 @@ bool sol_move_allow_swap(void)
 /*
  * mm_vmscan_lru_shrink_inactive: reclaim tried a batch. If it got nothing at a late
  * priority, and coloured pages were kept from swap, let them be swapped now: the many
- * rounds until the OOM killer cost seconds.
+ * rounds until the OOM killer cost seconds. kswapd and supply look at one node, and
+ * nobody is killed where they find nothing: others may have plenty.
  */
 static void probe_reclaim(void *data, int nid, unsigned long scanned,
 			  unsigned long reclaimed, struct reclaim_stat *stat,
 			  int priority, int file)
 {
 	if (priority <= LAST_PRIORITY && !reclaimed &&
-	    READ_ONCE(kept_from) == current)
+	    !(current->flags & PF_KTHREAD) && READ_ONCE(kept_from) == current)
 		sol_move_allow_swap();
 }
 

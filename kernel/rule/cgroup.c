@@ -399,17 +399,34 @@ static void take_in(struct binding *b)
 	atomic64_add(refused, &b->refused);
 }
 
+/*
+ * Paths are the machine's, as tracepoints and other tasks have them. In a container "/" is
+ * the container's own cgroup.
+ */
+static int namespace_check(void)
+{
+	struct cgroup *root = cgroup_get_from_path(ROOT);
+
+	if (IS_ERR(root))
+		return 0;
+	cgroup_put(root);
+	if (root == &cgrp_dfl_root.cgrp)
+		return 0;
+	return sol_deny(-EINVAL,
+			"cgroup: this process has a cgroup namespace of its own, in which paths mean others; write it on the host");
+}
+
 /* A binding of @group to @path, in front of *@made; or the one there is stays. */
 static int make_one(struct sol_group *group, const char *path,
 		    struct binding **made)
 {
 	struct binding *b;
-	int err = 0;
+	int err = namespace_check();
 
 	if (!strcmp(path, EVERYTHING))
 		path = ROOT;
 	else
-		err = path_check(path);
+		err = err ?: path_check(path);
 	if (err)
 		return err;
 	b = binding_at(path);

@@ -366,7 +366,8 @@ int sol_supply_init(void)
 {
 	int nid, err;
 
-	for_each_node_state(nid, N_MEMORY) {
+	/* Memory may come to a node later. */
+	for_each_online_node(nid) {
 		err = nid < SOL_MAX_NODES ? node_start(nid) : 0;
 		if (err) {
 			sol_supply_exit();

@@ -102,6 +102,28 @@ static void long_map(const char *before)
 		    guest_read("map"));
 }
 
+/* A map may know more memory than the machine has: it costs nothing. */
+static void far_map(const char *before)
+{
+	char text[4096], *copy = strdup(before), *line, *rest = copy;
+	int n, err, i;
+
+	/* Pages of the removed group may be on their way. */
+	for (i = 0; i < 100 && guest_stat("stats", "removed"); i++)
+		usleep(100000);
+	n = sprintf(text, "soloist-map 1\nlayout\nbank 15\n");
+	while ((line = strsep(&rest, "\n")))
+		if (!strncmp(line, "range ", 6))
+			n += sprintf(text + n, "%s\n", line);
+	sprintf(text + n, "range 0x8000000000000 0x10000000000000 node 0 base 0x8000000000000\n");
+	err = guest_write("map", text);
+	guest_check(!err, "far-map-taken", "returned %d, %s", err, guest_status());
+	err = guest_write("map", before);
+	guest_check(!err && !strcmp(before, guest_read("map")), "far-map-goes", "returned %d, %s",
+		    err, guest_status());
+	free(copy);
+}
+
 int main(void)
 {
 	char *map = copy("map");
@@ -131,6 +153,7 @@ int main(void)
 	guest_check(!strcmp(map, guest_read("map")), "map-unchanged",
 		    "now '%.60s'", guest_read("map"));
 	long_map(map);
+	far_map(map);
 	free(map);
 	return guest_exit();
 }

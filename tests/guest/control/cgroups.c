@@ -353,6 +353,24 @@ static void test_leaves_exclusive(void)
 	gone("/one");
 }
 
+/* A container's "/" is its own cgroup. */
+static void test_namespace(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		enter("/other", 0);
+		if (unshare(CLONE_NEWCGROUP))
+			guest_die("unshare: %s", strerror(errno));
+		_exit(bind_to("cg3", "everything-else") == -EINVAL &&
+		      strstr(guest_status(), "namespace") ? 0 : 1);
+	}
+	guest_check(succeeds(pid) && !*guest_read("groups/cg3/cgroup"),
+		    "namespace-refused", "%s: %s", guest_read("groups/cg3/cgroup"),
+		    guest_status());
+	bind_to("cg3", "\n");
+}
+
 int main(void)
 {
 	pid_t pid;
@@ -392,6 +410,7 @@ int main(void)
 		    "unbound", "%s", guest_status());
 	guest_check(child_in("/late", "cg3", NULL), "unbound-is-plain", "joined");
 	bind_to("cg1", "\n");
+	test_namespace();
 	test_several();
 	test_forks_meanwhile();
 	test_leaves_exclusive();
