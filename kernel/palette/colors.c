@@ -31,6 +31,17 @@ static const struct sol_colors *owned(const struct sol_colors *colors)
 
 /* ---- Reserve ---- */
 
+/* The shrinker leaves @group so many frames from now on. */
+static void keep(struct sol_group *group, u64 frames)
+{
+	mutex_lock(&sol_group_mutex);
+	if (!group->dead) {
+		WRITE_ONCE(group->reserve, frames);
+		sol_cells_reserve(group);
+	}
+	mutex_unlock(&sol_group_mutex);
+}
+
 /**
  * sol_group_reserve() - keep frames in a group's lists
  * @group: referenced by the caller
@@ -43,16 +54,16 @@ static const struct sol_colors *owned(const struct sol_colors *colors)
  */
 u64 sol_group_reserve(struct sol_group *group, u64 frames)
 {
-	u64 have = frames ? sol_store_reserve(group, frames) : 0;
+	u64 before = READ_ONCE(group->reserve), have = 0;
 
-	if (have < frames)
-		return have;
-	mutex_lock(&sol_group_mutex);
-	if (!group->dead) {
-		WRITE_ONCE(group->reserve, frames);
-		sol_cells_reserve(group);
+	if (!frames) {
+		keep(group, 0);
+		return 0;
 	}
-	mutex_unlock(&sol_group_mutex);
+	/* What comes must stay: the shrinker of a full machine takes it meanwhile. */
+	keep(group, max(frames, before));
+	have = sol_store_reserve(group, frames);
+	keep(group, have < frames ? before : frames);
 	return have;
 }
 

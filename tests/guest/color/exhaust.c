@@ -155,19 +155,42 @@ static void evacuate(void)
 	munmap(pauses, GUEST_PAGE);
 }
 
-/* The shrinkers get all they want; what was reserved stays. */
+/* Shrinkers at work, as on a full machine, until it is killed. */
+static pid_t shrinking(void)
+{
+	pid_t pid = fork();
+
+	while (!pid)
+		guest_set_kernel("/proc/sys/vm/drop_caches", "2");
+	return pid;
+}
+
+/* The shrinkers get all they want; what was reserved stays, from when it came. */
 static void reserve_stays(void)
 {
-	const long long want = 16 << 20;
+	long long least = LLONG_MAX, listed;
+	pid_t shrinker;
+	int i;
 
 	guest_group("kept", "3");
-	if (guest_write("groups/kept/reserve", "16M"))
-		guest_die("reserve: %s", guest_status());
+	shrinker = shrinking();
+	for (i = 0; i < 5; i++) {
+		if (guest_write("groups/kept/reserve", "16M"))
+			guest_die("reserve: %s", guest_status());
+		listed = guest_stat("groups/kept/stats", "listed");
+		least = listed < least ? listed : least;
+		guest_write("groups/kept/reserve", "0");
+		guest_write("lists", "drain");
+	}
+	guest_write("groups/kept/reserve", "16M");
+	kill(shrinker, SIGKILL);
+	waitpid(shrinker, NULL, 0);
 	guest_set_kernel("/proc/sys/vm/drop_caches", "2");
-	guest_check(guest_stat("groups/kept/stats", "listed") *
-			    (long long)GUEST_PAGE >= want,
-		    "reserve-is-not-shrunk", "%lld frames listed",
-		    guest_stat("groups/kept/stats", "listed"));
+	listed = guest_stat("groups/kept/stats", "listed");
+	guest_check(least * (long long)GUEST_PAGE >= 16 << 20 &&
+			    listed * (long long)GUEST_PAGE >= 16 << 20,
+		    "reserve-is-not-shrunk", "%lld frames listed, at least %lld",
+		    listed, least);
 	guest_ungroup("kept");
 }
 

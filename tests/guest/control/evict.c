@@ -359,6 +359,7 @@ int main(void)
 	own();
 	interrupted();
 	holds_up_nobody();
+	guest_set_kernel("/proc/sys/vm/watermark_boost_factor", "15000");
 	guest_ungroup("other");
 	guest_write("lists", "drain");
 	if (!access(KHUGEPAGED, W_OK))
