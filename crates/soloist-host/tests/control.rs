@@ -93,6 +93,9 @@ fn a_group_is_changed_by_one_line_a_write() {
     assert_eq!(machine.attribute("core0", "mode"), "shareable\n");
     assert_eq!(machine.attribute("core0", "exhaust"), "spill\n");
     assert_eq!(machine.attribute("core0", "reserve"), "67108864\n");
+    // Whether memory is free is looked at, no more.
+    group.try_reserve(8 << 20).unwrap();
+    assert_eq!(machine.attribute("core0", "reserve"), "67108864\n");
     assert_eq!(machine.attribute("core0", "procs"), "42\n");
 }
 
@@ -175,6 +178,14 @@ fn requests_become_commands() {
     // Nothing said: one colour, and more as needed.
     assert_eq!(of(none())[0], "1");
     assert_eq!(of(none())[4], "grow");
+    let apart = of(ColorRequest {
+        realtime: true,
+        ..none()
+    });
+    assert_eq!(
+        (apart[0].as_str(), apart[4].as_str()),
+        ("1 realtime", "fail")
+    );
     let four = of(ColorRequest {
         colors: list("4"),
         node: Some("1".into()),

@@ -23,7 +23,7 @@ pub fn parse_iomem(text: &str) -> Vec<RamRange> {
     };
     let ram = text.lines().filter(is_ram);
     join(ram.filter_map(|line| {
-        let (start, end) = line.split_once(" : ")?.0.split_once('-')?;
+        let (start, end) = line.split_once(" : ")?.0.trim_start().split_once('-')?;
         let start = u64::from_str_radix(start, 16).ok()?;
         let end = u64::from_str_radix(end, 16).ok()?.checked_add(1)?;
         (end > start + 1).then_some(RamRange {

@@ -273,13 +273,13 @@ impl ColorRequest {
                 format_size(capacity)
             )));
         };
-        // Said nothing at all: the command shall run, so let it grow.
-        let silent = n.is_none() && self.mem.is_none();
+        // Said nothing of colours: the command shall run, so let it grow.
+        let said = n.is_some() || self.mem.is_some() || self.llc.is_some() || self.realtime;
         Ok(ColorPlan {
             assign: Assign::Auto(self.auto_words(sets, llc)),
             exhaust: self
                 .exhaust
-                .unwrap_or(if silent { Exhaust::Grow } else { Exhaust::Fail }),
+                .unwrap_or(if said { Exhaust::Fail } else { Exhaust::Grow }),
             mem: self.mem,
             capacity_of_one: capacity,
             sets,

@@ -2,6 +2,7 @@
 
 use soloist_host::control::{ChannelAddress, Control, FirmwareModule, UmcRegister};
 use soloist_host::machine::{memory_ranges, Host};
+use soloist_host::run::HeldSignals;
 use soloist_machine::Trust;
 
 use crate::choice::finding::{about, Candidate, Finding, Source};
@@ -9,30 +10,38 @@ use crate::sources::firmware::channel::Channel;
 use crate::sources::firmware::zen::{self, Locator, Zen};
 use crate::sources::firmware::{self, umc, Decoder, Values};
 
-/// The firmware behind the module's control interface.
-struct Loaded {
+/// The firmware behind the module's control interface, until a signal comes.
+struct Loaded<'a> {
     control: Control,
     components: Vec<String>,
+    signals: &'a HeldSignals,
 }
 
-impl Decoder for Loaded {
+impl Decoder for Loaded<'_> {
     fn components(&self) -> &[String] {
         &self.components
     }
 
     fn decode(&mut self, addresses: &[u64]) -> Result<Vec<Option<Values>>, String> {
-        self.control
-            .firmware_decode(addresses, self.components.len())
-            .map_err(|error| error.to_string())
+        let ask = || {
+            self.control
+                .firmware_decode(addresses, self.components.len())
+        };
+        let values = self.signals.check().and_then(|()| ask());
+        values.map_err(|error| error.to_string())
     }
 }
 
-/// AMD's library behind the module's control interface.
-struct Library(Control);
+/// AMD's library behind the module's control interface, until a signal comes.
+struct Library<'a> {
+    control: Control,
+    signals: &'a HeldSignals,
+}
 
-impl Locator for Library {
+impl Locator for Library<'_> {
     fn locate(&mut self, places: &[ChannelAddress]) -> Result<Vec<Option<u64>>, String> {
-        let addresses = self.0.firmware_locate(places);
+        let ask = || self.control.firmware_locate(places);
+        let addresses = self.signals.check().and_then(|()| ask());
         addresses.map_err(|error| error.to_string())
     }
 }
@@ -129,6 +138,8 @@ fn ask_firmware(host: &Host, seed: u64) -> Result<Asked, String> {
     let control = Control::open(host).map_err(|_| {
         "only the kernel may ask it: load the module (soloist up) and try again".to_owned()
     })?;
+    // Else the module that is loaded here would stay.
+    let signals = HeldSignals::hold();
     let _asks = FirmwareModule::load(host).map_err(|error| error.to_string())?;
     let components = control
         .firmware_components()
@@ -138,6 +149,7 @@ fn ask_firmware(host: &Host, seed: u64) -> Result<Asked, String> {
         let mut loaded = Loaded {
             control,
             components,
+            signals: &signals,
         };
         let found = firmware::find(&mut loaded, &memory, seed).map_err(|error| error.to_string());
         return found.map(Asked::Whole);
@@ -147,7 +159,11 @@ fn ask_firmware(host: &Host, seed: u64) -> Result<Asked, String> {
     };
     let channels = zen::channels(host).map_err(none)?;
     let banks = umc::of_channels(&channels, |channel, at| register(&control, channel, at));
-    let mut zen = Zen::new(Library(control), channels);
+    let library = Library {
+        control,
+        signals: &signals,
+    };
+    let mut zen = Zen::new(library, channels);
     let why = match banks {
         Ok(banks) => {
             zen = zen.with_banks(banks);
