@@ -140,7 +140,7 @@ int sol_guard_reserve(struct sol_group *owner, const struct cpumask *cpus,
 	int err = 0;
 
 	mutex_lock(&sol_guard_mutex);
-	/* Whoever removes the group disowns it afterwards, and waits for us. */
+	/* A removal marks the group first. Then it takes this mutex, and disowns. */
 	if (want && owner)
 		err = sol_group_check_living(owner);
 	if (!err && want && !sol_guard.reg)

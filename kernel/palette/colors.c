@@ -60,7 +60,7 @@ u64 sol_group_reserve(struct sol_group *group, u64 frames)
 		keep(group, 0);
 		return 0;
 	}
-	/* What comes must stay: the shrinker of a full machine takes it meanwhile. */
+	/* Else the shrinker of a full machine takes frames while others still come. */
 	keep(group, max(frames, before));
 	have = sol_store_reserve(group, frames);
 	keep(group, have < frames ? before : frames);

@@ -89,7 +89,7 @@ static int map_install(struct sol_map *new, void **mem)
 	return 0;
 }
 
-/* Who reads the map gets the canonical text, and half of it would be another map. */
+/* Readers get the canonical text of a map. If it were cut, they would see another map. */
 static int check_size(const struct sol_map *new)
 {
 	size_t size = sol_map_print(new, NULL, 0);

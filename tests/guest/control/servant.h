@@ -42,36 +42,15 @@ enum {
 #define NODE0	"/sys/devices/system/node/node0/meminfo"
 
 /*
- * KiB: the lowest watermarks of node 0's zones, as they are now. The kernel raises them for a
- * while where it had to break up a block (vm.watermark_boost_factor), by 48 MiB here.
- */
-static inline long long node0_least(void)
-{
-	FILE *f = fopen("/proc/zoneinfo", "r");
-	long long node, min, pages = 0;
-	bool ours = false;
-	char line[256];
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Node %lld,", &node) == 1)
-			ours = !node;
-		else if (ours && sscanf(line, " min %lld", &min) == 1)
-			pages += min;
-	}
-	if (f)
-		fclose(f);
-	return pages * (GUEST_PAGE >> 10);
-}
-
-/*
- * Ten MiB above the lowest watermark: who asks for a page gets it, who asks for many does
- * not.
+ * Ten MiB above the lowest watermark: a task that asks for a page gets it, one that asks for
+ * many does not. The kernel raises the watermark for a while after it broke up a block
+ * (vm.watermark_boost_factor), by 48 MiB here.
  */
 static inline bool node0_nearly_full(void)
 {
 	long long free = kernel_number(NODE0, "Node 0 MemFree");
 
-	return free < 256 << 10 && free <= node0_least() + (10 << 10);
+	return free < 256 << 10 && free <= kernel_watermarks("min", 0) + (10 << 10);
 }
 
 static volatile sig_atomic_t servant_told;

@@ -46,6 +46,28 @@ static inline long long kernel_number(const char *path, const char *key)
 	return value;
 }
 
+/*
+ * The sum of the zones' watermarks @which ("min", "low"), KiB, as they are now, of @node; -1:
+ * of all nodes.
+ */
+static inline long long kernel_watermarks(const char *which, int node)
+{
+	FILE *f = fopen("/proc/zoneinfo", "r");
+	char line[256], key[16];
+	long long value, pages = 0;
+	int of = -1;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		sscanf(line, "Node %d,", &of);
+		if ((node < 0 || of == node) &&
+		    sscanf(line, " %15s %lld", key, &value) == 2 && !strcmp(key, which))
+			pages += value;
+	}
+	if (f)
+		fclose(f);
+	return pages * (sysconf(_SC_PAGESIZE) >> 10);
+}
+
 /* MiB behind @key in /proc/meminfo. */
 static inline long meminfo(const char *key)
 {

@@ -31,22 +31,6 @@ static void less_memory(void)
 
 static char every_set[32];
 
-/* The low watermarks of all zones together, MiB. */
-static long low_watermarks(void)
-{
-	FILE *zones = fopen("/proc/zoneinfo", "r");
-	unsigned long sum = 0, low;
-	char line[256];
-
-	if (!zones)
-		guest_die("/proc/zoneinfo: %s", strerror(errno));
-	while (fgets(line, sizeof(line), zones))
-		if (sscanf(line, " low %lu", &low) == 1)
-			sum += low;
-	fclose(zones);
-	return sum * GUEST_PAGE / MB;
-}
-
 /* All free memory in lists: available as before, and had by who needs it. */
 static void lists_are_free(void)
 {
@@ -63,9 +47,9 @@ static void lists_are_free(void)
 	       before, listed, with_lists);
 	guest_check(listed > before / 4, "lists-filled", "%ld MiB", listed);
 	/* Of what can be reclaimed the kernel counts the low watermarks as not available. */
-	guest_check(with_lists > before * 9 / 10 - low_watermarks(),
-		    "lists-count-as-available", "%ld of %ld MiB, low watermarks %ld",
-		    with_lists, before, low_watermarks());
+	guest_check(with_lists > before * 9 / 10 - kernel_watermarks("low", -1) / 1024,
+		    "lists-count-as-available", "%ld of %ld MiB, low watermarks %lld",
+		    with_lists, before, kernel_watermarks("low", -1) / 1024);
 	p = guest_map_anon(n * GUEST_PAGE);
 	stamp(p, n, 23);
 	guest_check(!stamp_broken(p, n, 23), "lists-given-back", "broken");

@@ -324,8 +324,8 @@ fn may_load_modules(status: &str) -> bool {
     bits.is_none_or(|bits| bits >> CAP_SYS_MODULE & 1 == 1)
 }
 
-/// What the module said in the kernel log since it was as `before`. A full log loses its
-/// first lines for each that comes.
+/// The module's lines in the kernel log `now` that were not in it `before`. A full log drops
+/// its first lines when new ones come.
 fn kernel_words(before: &[String], now: &[String]) -> Option<String> {
     let last = before.last();
     let seen = last.and_then(|last| now.iter().rposition(|line| line == last));
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn who_may_load_no_modules_is_known() {
         assert!(may_load_modules("Name:\tsh\nCapEff:\t000001ffffffffff\n"));
-        // What podman and docker leave.
+        // A container of podman or docker has these capabilities.
         assert!(!may_load_modules("CapEff:\t00000000a80425fb\n"));
         assert!(may_load_modules(""));
     }

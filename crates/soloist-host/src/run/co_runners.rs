@@ -80,7 +80,7 @@ fn command(words: &[OsString], cpu: u32) -> Result<Command, HostError> {
 
 /// Why a command did not start on a processor.
 fn not_started(words: &[OsString], cpu: u32, error: io::Error) -> HostError {
-    // What a processor that is not online, or not in the cpuset, gives.
+    // The kernel says so of a processor that is offline or outside of the cpuset.
     if error.raw_os_error() == Some(libc::EINVAL) {
         let allowed = format!("; this process is on {}", allowed_cpus());
         return HostError::Request(format!("CPU {cpu} is not online and allowed here{allowed}"));

@@ -60,7 +60,7 @@ extern "C" fn note(signal: libc::c_int) {
 #[must_use = "what is dropped holds nothing back"]
 pub struct HeldSignals {
     before: Vec<(libc::c_int, libc::sigaction)>,
-    /// What had come to an earlier one.
+    /// The signal that came while an earlier one of these held them; 0: none.
     outer: libc::c_int,
 }
 
