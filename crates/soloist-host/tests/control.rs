@@ -319,6 +319,13 @@ fn contradictions_are_refused_with_their_flag() {
         ),
         (
             ColorRequest {
+                llc: list("2"),
+                ..none()
+            },
+            "of how many banks",
+        ),
+        (
+            ColorRequest {
                 colors: list("2,"),
                 llc: list("4,"),
                 ..none()

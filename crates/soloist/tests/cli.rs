@@ -240,7 +240,7 @@ fn other_colours_leave_what_happens_without_free_pages_as_it_was() {
         assert_eq!(exhaust(now, &["--bank-sets", "4-5"]), now);
         assert_eq!(exhaust(now, &["--colors", "2"]), now);
     }
-    assert_eq!(exhaust("fail", &["--llc", "2"]), "fail");
+    assert_eq!(exhaust("fail", &["--colors", "2", "--llc", "2"]), "fail");
     let asked = ["--bank-sets", "4-5", "--exhaust", "spill"];
     assert_eq!(exhaust("fail", &asked), "spill");
 }

@@ -231,6 +231,13 @@ impl ColorRequest {
     ) -> Result<ColorPlan, HostError> {
         let llc = match &self.llc {
             None => None,
+            Some(Choice::Count(m)) if n.is_none() && self.mem.is_none() => {
+                return Err(wrong(format!(
+                    "--llc {m} does not say of how many banks: give --colors N or --mem SIZE \
+                     with it, or list the LLC colours (--llc 0-{})",
+                    m.saturating_sub(1)
+                )))
+            }
             Some(Choice::Count(m)) if *m <= map.n_llc() => Some(*m),
             Some(Choice::Count(m)) => {
                 return Err(wrong(format!("--llc {m}: {} has {} LLC colours", map.name(), map.n_llc())))
@@ -274,7 +281,7 @@ impl ColorRequest {
             )));
         };
         // Said nothing of colours: the command shall run, so let it grow.
-        let said = n.is_some() || self.mem.is_some() || self.llc.is_some() || self.realtime;
+        let said = n.is_some() || self.mem.is_some() || self.realtime;
         Ok(ColorPlan {
             assign: Assign::Auto(self.auto_words(sets, llc)),
             exhaust: self

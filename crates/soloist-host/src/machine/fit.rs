@@ -7,9 +7,10 @@ use wildmatch::WildMatch;
 use crate::machine::edac::{counted, memory_nodes, Counted};
 use crate::machine::host::Host;
 use crate::machine::memory::memory_ranges;
+use crate::machine::node::real_nodes;
 use crate::machine::objections::Objections;
 use crate::machine::smbios::{modules, Modules};
-use crate::machine::topology::{cpu_name, topology};
+use crate::machine::topology::cpu_name;
 
 /// What a host says of itself, to hold a machine file against.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +34,7 @@ impl Facts {
         Self {
             cpu: cpu_name(host),
             modules: modules(host),
-            nodes: topology(host).nodes(),
+            nodes: real_nodes(host).len().max(1),
             ranges: memory_ranges(host),
             counted: counted(host),
         }
@@ -59,7 +60,7 @@ pub fn objections(machine: &Machine, host: &Facts) -> Objections {
         )),
         None => found.unknown.push("this host does not name its CPU".into()),
     }
-    let nodes = machine.topology.nodes();
+    let nodes = nodes_of(machine);
     if host.nodes != nodes {
         found.against.push(format!(
             "this host has {} memory node{}, the file {nodes}",
@@ -114,6 +115,17 @@ pub fn objections(machine: &Machine, host: &Facts) -> Objections {
         found.unknown.extend(says.unknown);
     }
     found
+}
+
+/// How many nodes a file has: a number that has neither processors nor memory is none.
+fn nodes_of(machine: &Machine) -> usize {
+    let cpus = machine.topology.cpus_of_nodes();
+    let has_memory = |node: usize| {
+        let ranges = machine.map.ranges.iter();
+        ranges.clone().any(|range| range.node as usize == node)
+    };
+    let exists = |(node, cpus): &(usize, Vec<u32>)| !cpus.is_empty() || has_memory(*node);
+    cpus.into_iter().enumerate().filter(exists).count()
 }
 
 /// Channels of all nodes, where the file names those of one.

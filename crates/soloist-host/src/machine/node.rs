@@ -23,7 +23,7 @@ pub fn node_of_cpu(host: &Host, cpu: u32) -> Option<u32> {
 }
 
 /// A node's distance from itself.
-const LOCAL: u32 = 10;
+pub(crate) const LOCAL: u32 = 10;
 
 /// The nodes that are online, ascending; empty where the kernel does not say.
 pub(crate) fn online_nodes(host: &Host) -> Vec<u32> {
@@ -40,13 +40,18 @@ pub(crate) fn real_node(host: &Host, node: u32) -> u32 {
     first.map_or(node, |first| first.min(node))
 }
 
+/// The machine's own nodes that are online, ascending.
+pub(crate) fn real_nodes(host: &Host) -> Vec<u32> {
+    let mut nodes = online_nodes(host);
+    nodes.retain(|&node| real_node(host, node) == node);
+    nodes
+}
+
 /// How many nodes of the kernel are made up, and of how many of the machine; `None`: all
 /// are the machine's.
 pub(crate) fn made_up_nodes(host: &Host) -> Option<(usize, usize)> {
-    let all = online_nodes(host);
-    let real = all.iter().filter(|&&node| real_node(host, node) == node);
-    let real = real.count();
-    (real < all.len()).then_some((all.len(), real))
+    let (all, real) = (online_nodes(host).len(), real_nodes(host).len());
+    (real < all).then_some((all, real))
 }
 
 /// The processors of a node, where the kernel says.
@@ -88,7 +93,7 @@ pub fn nearest_memory(host: &Host, map: &AddrMap, nodes: &[u32]) -> Vec<u32> {
 }
 
 /// As the kernel has it: a number for each node that is online.
-fn distance(host: &Host, from: u32, to: u32) -> Option<u32> {
+pub(crate) fn distance(host: &Host, from: u32, to: u32) -> Option<u32> {
     let at = online_nodes(host).iter().position(|&node| node == to)?;
     let row = host.text(&format!("/sys/devices/system/node/node{from}/distance"))?;
     row.split_whitespace().nth(at)?.parse().ok()

@@ -19,7 +19,7 @@ pub struct ColorArgs {
     #[arg(long, value_name = "LIST", conflicts_with = "colors")]
     pub bank_sets: Option<String>,
 
-    /// Cache (LLC) colours: a number beside `--colors N`, or a list.
+    /// Cache (LLC) colours: a number, with `--colors N` or `--mem SIZE`, or a list.
     #[arg(long, value_name = "N|LIST")]
     pub llc: Option<Choice>,
 
