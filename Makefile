@@ -3,6 +3,9 @@
 # Each part keeps its own rules (cargo, kernel/Kbuild, core/Makefile,
 # tests/guest/Makefile); here they are only called in order.
 
+# What tests, guests and installers take was built here, wherever cargo is told to build.
+export CARGO_TARGET_DIR := $(CURDIR)/target
+
 # Those of make check, and those that only make check-long asks for.
 KERNELS ?= $(shell scripts/kernels list)
 every_kernel := $(shell scripts/kernels list all)
