@@ -1,5 +1,7 @@
 //! Scenarios: what was measured, in columns.
 
+use std::sync::OnceLock;
+
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::ThreadPoolBuilder;
@@ -87,6 +89,20 @@ impl Order {
             Err(None) => Ok(None),
             Err(Some(error)) => Err(of_file(error)),
         }
+    }
+
+    /// The same on the threads that are asked for. All cores are rayon's global pool, but
+    /// not in a forked child: that inherits the pool without its threads, and would wait
+    /// for ever. It makes a pool of its own.
+    fn run_in_pool(&self, told: &Told) -> Result<Option<Measured>, Refused> {
+        static FIRST: OnceLock<u32> = OnceLock::new();
+        let process = std::process::id();
+        if self.threads == 0 && *FIRST.get_or_init(|| process) == process {
+            return self.run(told);
+        }
+        let pool = ThreadPoolBuilder::new().num_threads(self.threads).build();
+        let pool = pool.map_err(|e| Refused::from(e.to_string()))?;
+        pool.install(|| self.run(told))
     }
 }
 
@@ -198,15 +214,7 @@ pub fn lab_run<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (text, file, made) = (order.text.clone(), order.file.clone(), order.made);
-    let run = move |told: &Told| match order.threads {
-        0 => order.run(told),
-        threads => {
-            let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-            let pool = pool.map_err(|e| Refused::from(e.to_string()))?;
-            pool.install(|| order.run(told))
-        }
-    };
-    let measured = work(py, progress, run)?;
+    let measured = work(py, progress, move |told| order.run_in_pool(told))?;
     let measured = measured.map_err(|e| match made {
         true => e.quoting(&file, &text),
         false => e,

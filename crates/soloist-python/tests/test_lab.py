@@ -3,6 +3,7 @@
 
 import copy
 import csv
+import os
 import pickle
 import signal
 import subprocess
@@ -154,6 +155,23 @@ def test_control_c_is_heard_at_once(tiny):
     finally:
         signal.signal(signal.SIGINT, before)
     assert time.perf_counter() - ticks[0] < 2
+
+
+def test_a_forked_child_runs_too(tiny):
+    """Although its parent's threads are not there: multiprocessing forks before Python 3.14."""
+    soloist.lab.run(tiny)
+    child = os.fork()
+    if child == 0:
+        # Whatever comes of it, pytest goes on in the parent alone.
+        try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(60)
+            rows = [len(soloist.lab.run(tiny, progress=False)) for _ in range(2)]
+            os._exit(0 if rows[0] == rows[1] > 0 else 1)
+        finally:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
 
 
 def test_lists():
