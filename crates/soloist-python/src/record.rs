@@ -11,6 +11,7 @@ use soloist_record::meta::Stream;
 use soloist_record::{Event, Meta, Recording};
 
 use crate::error::Refused;
+use crate::work::failed;
 
 /// `recording.json` of a recording, checked.
 #[pyfunction]
@@ -33,12 +34,14 @@ struct Batch {
     dependent: Vec<u8>,
 }
 
-type Sent = Result<Batch, Refused>;
+/// A batch; `None` at the end, so that a reader that died is not taken for one that is done.
+type Sent = Result<Option<Batch>, Refused>;
 
 /// The lines of a stream, in order: an iterator of batches.
 #[pyclass(frozen, module = "soloist._native")]
 pub struct Events {
-    batches: Mutex<Receiver<Sent>>,
+    /// `None` behind the end.
+    batches: Mutex<Option<Receiver<Sent>>>,
 }
 
 type Columns<'py> = (usize, Vec<Bound<'py, PyBytes>>);
@@ -56,11 +59,11 @@ impl Events {
         let (sender, batches) = sync_channel::<Sent>(2);
         let thread = std::thread::Builder::new().name("soloist".to_owned());
         thread.spawn(move || {
-            let mut send = |batch| sender.send(batch).is_ok();
+            let mut send = |sent| sender.send(sent).is_ok();
             read(&recording, &stream, rows.max(1), &mut send);
         })?;
         Ok(Self {
-            batches: Mutex::new(batches),
+            batches: Mutex::new(Some(batches)),
         })
     }
 
@@ -70,16 +73,28 @@ impl Events {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Columns<'py>>> {
         loop {
-            let heard = py.detach(|| {
-                let batches = self.batches.lock().ok()?;
-                Some(batches.recv_timeout(Duration::from_millis(50)))
-            });
-            match heard {
-                Some(Ok(batch)) => return Ok(Some(columns(py, &batch?))),
-                Some(Err(RecvTimeoutError::Timeout)) => py.check_signals()?,
-                Some(Err(RecvTimeoutError::Disconnected)) | None => return Ok(None),
+            match py.detach(|| self.heard()) {
+                Ok(sent) => return Ok(sent?.map(|batch| columns(py, &batch))),
+                Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+                Err(RecvTimeoutError::Disconnected) => return Err(failed()),
             }
         }
+    }
+}
+
+impl Events {
+    /// What the reader sent; the end again behind the end.
+    fn heard(&self) -> Result<Sent, RecvTimeoutError> {
+        let lock = self.batches.lock();
+        let mut batches = lock.map_err(|_| RecvTimeoutError::Disconnected)?;
+        let Some(open) = batches.as_ref() else {
+            return Ok(Ok(None));
+        };
+        let heard = open.recv_timeout(Duration::from_millis(50));
+        if !matches!(heard, Ok(Ok(Some(_))) | Err(RecvTimeoutError::Timeout)) {
+            *batches = None;
+        }
+        heard
     }
 }
 
@@ -97,7 +112,7 @@ fn columns<'py>(py: Python<'py>, batch: &Batch) -> Columns<'py> {
     (batch.rows, all.into())
 }
 
-/// Sends the batches of a stream, the intact ones of a damaged one too.
+/// Sends the batches of a stream, the intact ones of a damaged one too, and the end.
 fn read(of: &Recording, stream: &Stream, rows: usize, send: &mut impl FnMut(Sent) -> bool) {
     let mut batch = Batch::default();
     let mut pages: Vec<(u64, u64)> = Vec::new();
@@ -121,15 +136,15 @@ fn read(of: &Recording, stream: &Stream, rows: usize, send: &mut impl FnMut(Sent
             batch.kernel.push(u8::from(access.kernel));
             batch.dependent.push(u8::from(access.dependent));
             if batch.rows == rows {
-                heard = send(Ok(std::mem::take(&mut batch)));
+                heard = send(Ok(Some(std::mem::take(&mut batch))));
             }
         }
         Event::Mark { .. } | Event::Wake { .. } | Event::Wait { .. } => {}
     });
     if heard && batch.rows > 0 {
-        heard = send(Ok(batch));
+        heard = send(Ok(Some(batch)));
     }
-    if let (true, Err(error)) = (heard, ended) {
-        send(Err(error.into()));
+    if heard {
+        send(ended.map(|()| None).map_err(Refused::from));
     }
 }

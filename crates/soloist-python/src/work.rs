@@ -75,12 +75,15 @@ pub fn work<T: Send + 'static>(
         match heard {
             Ok(result) => return Ok(result),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                let what =
-                    "the model failed; what it said stands on standard error: please report \
-                            it with the input";
-                return Err(PyRuntimeError::new_err(what));
-            }
+            Err(RecvTimeoutError::Disconnected) => return Err(failed()),
         }
     }
+}
+
+/// Of a thread that panicked.
+pub fn failed() -> PyErr {
+    PyRuntimeError::new_err(
+        "the model failed; what it said stands on standard error: please report it with the \
+         input",
+    )
 }

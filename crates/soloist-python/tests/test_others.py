@@ -2,9 +2,12 @@
 """Traces, recordings and plans."""
 
 import json
+import struct
 import subprocess
+import zlib
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import soloist
 from conftest import TOP
@@ -146,6 +149,32 @@ def test_whole_frames_that_are_not_in_place_are_told(long_recording, change, wor
     stream.write_bytes(b"".join(change(whole)))
     with pytest.raises(soloist.SoloistError, match=words):
         soloist.record.read(long_recording).read_all()
+
+
+def frame(raw, records):
+    """A frame whose checks are right, whatever it holds."""
+    payload = pa.compress(raw, codec="zstd", asbytes=True)
+    fields = struct.pack("<III", len(raw), len(payload), records)
+    return b"SRFR" + fields + struct.pack("<I", zlib.crc32(fields + payload)) + payload
+
+
+def test_a_page_beyond_all_numbers_is_no_end(recording):
+    """Where the reader refuses it, and where it dies of it."""
+    stream = recording / soloist.record.about(recording)["streams"][0]["file"]
+    access, page = bytes([0]), bytes([4, 2, 2, 0])
+    # To page 1, and from there so far that the sum of both has no number.
+    far = bytes([0xFE, *[0xFF] * 8, 1])
+    raw = page + page + access + bytes([2, 0, 0]) + access + far + bytes([0, 0])
+    stream.write_bytes(frames(stream)[0] + frame(raw, 4))
+    with pytest.raises((soloist.SoloistError, RuntimeError)):
+        soloist.record.read(recording).read_all()
+
+
+def test_the_end_of_a_stream_stays_the_end(recording):
+    cpu = soloist.record.about(recording)["streams"][0]["cpu"]
+    events = soloist._native.Events(str(recording), cpu, 500)
+    assert len(list(events)) > 1
+    assert list(events) == list(events) == []
 
 
 def test_a_plan_is_the_command_lines(soloist_lab):
