@@ -10,6 +10,15 @@ import soloist
 TOP = Path(__file__).resolve().parents[3]
 
 
+def is_whole(error):
+    """The error has the attributes that the manual promises, and its words say the same."""
+    place = "" if error.file is None else f"{error.file}: "
+    if error.line is not None:
+        assert error.file is not None and error.line > 0
+        place = f"{error.file}:{error.line}: "
+    assert error.message and str(error) == place + error.message
+
+
 @pytest.fixture(scope="session")
 def small(tmp_path_factory):
     """A board of little memory and cache: both are soon filled."""

@@ -13,7 +13,7 @@ import time
 import pyarrow as pa
 import pytest
 import soloist
-from conftest import TOP
+from conftest import TOP, is_whole
 
 FOUR = str(TOP / "docs/examples/four-tasks.toml")
 
@@ -77,6 +77,7 @@ def test_changes_of_machine_and_model_count(tiny):
 def test_a_wrong_dictionary_quotes_what_is_wrong(tiny, change, words):
     with pytest.raises(soloist.SoloistError, match=words) as caught:
         soloist.lab.run(tiny | change)
+    is_whole(caught.value)
     assert pickle.loads(pickle.dumps(caught.value)).args == caught.value.args
 
 

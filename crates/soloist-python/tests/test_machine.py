@@ -4,10 +4,12 @@
 import json
 import signal
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 import soloist
+from conftest import is_whole
 
 
 def test_every_machine_decodes_and_encodes():
@@ -73,11 +75,15 @@ def test_shapes_and_kinds():
         (lambda m: m.decode(np.ma.masked_array([1, 2], [True, False])), "a masked array"),
         (lambda m: m.decode([0], out={"row": [0]}), r"out\['row'\]: expected a writable"),
         (lambda m: soloist.machine.load(None), "machine=None: expected a name or the path"),
+        (lambda m: soloist.machine.parse(5), "text=5: expected the text of a machine file"),
+        (lambda m: m.decode(one := np.zeros(2, np.uint64), out={"row": one.view(np.uint32)[:2]}),
+         "shares memory with the addresses"),
     ],
 )
 def test_wrong_arrays_are_refused(call, words):
-    with pytest.raises(soloist.SoloistError, match=words):
+    with pytest.raises(soloist.SoloistError, match=words) as caught:
         call(soloist.machine.load("raspberry-pi-4"))
+    is_whole(caught.value)
 
 
 def test_an_array_that_is_written_is_nothing_elses():
@@ -147,3 +153,11 @@ def test_errors_have_file_and_line(tmp_path):
     assert (caught.value.file, caught.value.line) == (str(wrong), 3)
     assert "descrption" in caught.value.message
     assert isinstance(caught.value, ValueError)
+    is_whole(caught.value)
+
+
+def test_one_helper_makes_all_errors():
+    """An error that is raised elsewhere lacks what the helper adds."""
+    package = Path(soloist.__file__).parent
+    makers = [file.name for file in package.glob("*.py") if "SoloistError(" in file.read_text()]
+    assert makers == ["_source.py"]

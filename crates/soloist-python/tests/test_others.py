@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import soloist
-from conftest import TOP
+from conftest import TOP, is_whole
 
 
 def test_a_trace_is_the_command_lines(soloist_lab, tmp_path):
@@ -49,8 +49,9 @@ def test_wrong_traces_are_refused():
         (([1 << 45], None, None), "request"),
     ]:
         if words:
-            with pytest.raises(soloist.SoloistError, match=words):
+            with pytest.raises(soloist.SoloistError, match=words) as caught:
                 soloist.sim.trace(*arguments, machine="opteron-6128")
+            is_whole(caught.value)
 
 
 def test_wrong_words_of_traces():
@@ -63,8 +64,9 @@ def test_wrong_words_of_traces():
         ([one, one], {"writes": True}, "writes: expected a list of 2 arrays"),
         ([one, one], {"cycles": [None]}, "cycles: expected a list of 2 arrays"),
     ]:
-        with pytest.raises(soloist.SoloistError, match=words):
+        with pytest.raises(soloist.SoloistError, match=words) as caught:
             soloist.sim.trace(given, **{"machine": "ddr3-1600k"} | options)
+        is_whole(caught.value)
 
 
 def imported(soloist_lab, trace, out):

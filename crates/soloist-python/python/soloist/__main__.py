@@ -21,13 +21,12 @@ import argparse
 import json
 import os
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from . import __version__, between, latin_hypercube, random, sweep
 from ._native import SoloistError
-from ._source import is_path, read, told
+from ._source import is_path, parsed, read, told
 
 _OPTIONS = ("seeds", "seed", "small", "alone", "policies")
 _KEYS = {"scenario", "out", "grid", "sample", *_OPTIONS}
@@ -35,17 +34,14 @@ _KEYS = {"scenario", "out", "grid", "sample", *_OPTIONS}
 
 def described(file: str) -> tuple[str, Any, dict[str, Any]]:
     """The scenario, the points and the options that a file describes."""
-    try:
-        table = tomllib.loads(read(file))
-    except tomllib.TOMLDecodeError as error:
-        raise told(f"{file}: {error}", file) from None
+    table = parsed(read(file), file)
     unknown = set(table) - _KEYS
     if unknown:
-        raise told(f"{file}: no key {min(unknown)!r}; there are: {', '.join(sorted(_KEYS))}", file)
+        raise told(f"no key {min(unknown)!r}; there are: {', '.join(sorted(_KEYS))}", file)
     if not isinstance(table.get("scenario"), str):
-        raise told(f"{file}: `scenario` is missing: a scenario's file, or an experiment", file)
+        raise told("`scenario` is missing: a scenario's file, or an experiment", file)
     if ("grid" in table) == ("sample" in table):
-        raise told(f"{file}: expected either [grid] or [sample]", file)
+        raise told("expected either [grid] or [sample]", file)
     scenario = table["scenario"]
     beside = Path(file).parent / scenario
     if is_path(scenario) or beside.is_file():
@@ -60,7 +56,7 @@ def described(file: str) -> tuple[str, Any, dict[str, Any]]:
         sample.get("method", "latin-hypercube")
     )
     if method is None or not isinstance(sample.get("n"), int) or "space" not in sample:
-        raise told(f"{file}: [sample] wants `n`, `space`, and `method` \"latin-hypercube\" or "
+        raise told("[sample] wants `n`, `space`, and `method` \"latin-hypercube\" or "
                    '"random"', file)  # fmt: skip
     space = {k: _values(k, v) for k, v in sample["space"].items()}
     return scenario, method(sample["n"], space, seed=sample.get("seed", 1)), options

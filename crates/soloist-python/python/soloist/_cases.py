@@ -7,7 +7,6 @@ import difflib
 import hashlib
 import tempfile
 import time
-import tomllib
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ import pyarrow as pa
 
 from . import _native, lab
 from ._native import SoloistError
-from ._source import canonical, is_path, plain, read, told, toml
+from ._source import canonical, is_path, parsed, plain, read, told, toml
 from .sampling import Point
 
 #: Keys of a scenario that a point may name whole.
@@ -64,8 +63,7 @@ def apply(base: Base, point: Point) -> tuple[dict[str, Any], dict[str, Any] | No
 
 def machine_table(base: Base, name: str) -> dict[str, Any]:
     """A machine's file as a dictionary."""
-    text, _ = base.machines.get(name) or _native.machine_text(name)
-    return tomllib.loads(text)
+    return parsed(*(base.machines.get(name) or _native.machine_text(name)))
 
 
 def _set(scenario: dict[str, Any], key: str, value: Any) -> None:
@@ -175,7 +173,7 @@ def run_group(base: Base, cases: list[tuple[str, Point]]) -> Group:
     from . import version
 
     if version() != base.version:
-        raise SoloistError(
+        raise told(
             f"this worker has soloist {version()}, the sweep is of {base.version}: install the "
             "same wheel on all workers"
         )
@@ -223,7 +221,7 @@ def _run(base: Base, case: str, point: Point, folder: Path) -> pa.Table:
     except SoloistError as error:
         # The file is this worker's own, and gone in a moment.
         words = str(error).replace(str(folder / f"{case}.toml"), f"{name} (changed)")
-        raise SoloistError(words) from None
+        raise told(words) from None
     rows = len(table)
     at = table.column_names.index("machine")
     table = table.set_column(at, "machine", pa.array([name] * rows, pa.string()))

@@ -4,6 +4,7 @@
 import json
 import operator
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -26,19 +27,19 @@ def plain(value: Any) -> Any:
 
 def canonical(value: Any) -> str:
     """JSON that is the same for the same content."""
-    try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), default=plain)
-    except (TypeError, ValueError) as error:
-        raise told(f"a value of a scenario or grid: {error}") from None
+    return _json(value, "a value of a scenario or grid", sort_keys=True, separators=(",", ":"))
 
 
 def toml(table: Mapping[str, Any]) -> str:
     """A dictionary as TOML."""
+    return _native.toml_of(_json(table, "a dictionary that is no TOML", allow_nan=False))
+
+
+def _json(value: Any, what: str, **options: Any) -> str:
     try:
-        text = json.dumps(table, default=plain, allow_nan=False)
+        return json.dumps(value, default=plain, **options)
     except (TypeError, ValueError) as error:
-        raise SoloistError(f"a dictionary that is no TOML: {error}") from None
-    return _native.toml_of(text)
+        raise told(f"{what}: {error}") from None
 
 
 def path(what: str, given: Any) -> str:
@@ -91,26 +92,34 @@ def read(name: str) -> str:
     try:
         return Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise told(f"{name}: {getattr(error, 'strerror', None) or error}", name) from None
+        raise told(getattr(error, "strerror", None) or str(error), name) from None
 
 
-def told(message: str, file: str | None = None) -> SoloistError:
-    """An error with the attributes that Rust's have."""
-    error = SoloistError(message)
-    error.message, error.file, error.line = message, file, None
+def parsed(text: str, file: str) -> dict[str, Any]:
+    """The table that a file's text is."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        # Before Python 3.14 only its words have the line.
+        line = re.search(r"at line (\d+)", str(error))
+        raise told(str(error), file, int(line[1]) if line else None) from None
+
+
+def told(message: str, file: str | None = None, line: int | None = None) -> SoloistError:
+    """An error with the words and the attributes of Rust's; all errors are made here."""
+    place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
+    error = SoloistError(place + message)
+    error.message, error.file, error.line = message, file, line
     return error
 
 
 def scenario_table(source: Source) -> dict[str, Any]:
     """A scenario as a dictionary; recordings are absolute paths."""
     if isinstance(source, Mapping):
-        table, beside = json.loads(json.dumps(source, default=plain)), Path()
+        table, beside = json.loads(_json(source, "a scenario")), Path()
     else:
         text, file, _ = scenario_text(source)
-        try:
-            table, beside = tomllib.loads(text), Path(file).parent
-        except tomllib.TOMLDecodeError as error:
-            raise told(f"{file}: {error}", file) from None
+        table, beside = parsed(text, file), Path(file).parent
     for task in table.get("task", []):
         if isinstance(task, dict) and isinstance(task.get("recording"), str):
             task["recording"] = str((beside / task["recording"]).resolve())

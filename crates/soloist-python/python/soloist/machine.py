@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _native
-from ._native import SoloistError
-from ._source import path
+from ._source import path, told
 
 #: The fields of a place in DRAM, as `Machine.decode` gives them.
 FIELDS = ("node", "channel", "rank", "bank", "row", "column", "color")
@@ -137,9 +136,9 @@ class Machine:
         unknown = [name for name in fields if name not in FIELDS]
         if unknown or not fields:
             named = f"no field {unknown[0]!r}" if unknown else "no field is asked for"
-            raise SoloistError(f"{named}; there are: {', '.join(FIELDS)}")
+            raise told(f"{named}; there are: {', '.join(FIELDS)}")
         if holes not in ("raise", "mark"):
-            raise SoloistError(f"holes={holes!r}: expected 'raise' or 'mark'")
+            raise told(f"holes={holes!r}: expected 'raise' or 'mark'")
         given = _whole(addresses, np.uint64, "addresses")
         if out is None:
             out = {name: np.empty(given.shape, np.uint32) for name in fields}
@@ -153,7 +152,7 @@ class Machine:
             nowhere = np.all([array == NO_PLACE for array in out.values()], axis=0)
             at = int(np.argmax(nowhere))
             parts = ", ".join(f"{start:#x}-{end:#x}" for start, end, _ in self.ranges)
-            raise SoloistError(
+            raise told(
                 f"addresses[{at}] = {int(given.flat[at]):#x} lies in no range of {self.name} "
                 f"({parts}), and so do {lost - 1} others; holes='mark' marks them"
             )
@@ -170,17 +169,17 @@ class Machine:
         a new one, whose memory that is touched first takes much of the time.
         """
         if not isinstance(places, Mapping):
-            raise SoloistError("places: expected a dictionary of arrays, as decode gives it")
+            raise told("places: expected a dictionary of arrays, as decode gives it")
         unknown = [name for name in places if name not in FIELDS]
         if unknown:
-            raise SoloistError(f"no field {unknown[0]!r}; there are: {', '.join(FIELDS)}")
+            raise told(f"no field {unknown[0]!r}; there are: {', '.join(FIELDS)}")
         names = FIELDS[:6]
         given = [_whole(places.get(name, 0), np.uint32, name) for name in names]
         try:
             even = np.broadcast_arrays(*given)
         except ValueError:
             shapes = ", ".join(f"{n} {a.shape}" for n, a in zip(names, given, strict=True))
-            raise SoloistError(f"the fields are not of one shape: {shapes}") from None
+            raise told(f"the fields are not of one shape: {shapes}") from None
         arrays = [np.ascontiguousarray(array).reshape(-1) for array in even]
         if out is None:
             out = np.empty(even[0].shape, np.uint64)
@@ -192,7 +191,7 @@ class Machine:
                 continue
             at, why = part.start + wrong[0], wrong[1]
             place = ", ".join(f"{n} {a[at]}" for n, a in zip(names, arrays, strict=True))
-            raise SoloistError(f"places[{at}] ({place}) on {self.name}: {why}")
+            raise told(f"places[{at}] ({place}) on {self.name}: {why}")
         return out
 
     def __repr__(self) -> str:
@@ -207,18 +206,18 @@ def _parts(size: int) -> Iterator[slice]:
 def _whole(values: ArrayLike, kind: type[np.unsignedinteger], what: str) -> np.ndarray:
     """An array without gaps of whole numbers that `kind` holds; a copy where it is none."""
     if isinstance(values, np.ma.MaskedArray):
-        raise SoloistError(f"{what}: a masked array; give .compressed() or .filled()")
+        raise told(f"{what}: a masked array; give .compressed() or .filled()")
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise SoloistError(f"{what}: no array: {error}") from None
+        raise told(f"{what}: no array: {error}") from None
     if array.dtype != kind:
         if array.size == 0:
             array = array.astype(kind)
         elif array.dtype.kind not in "iu":
-            raise SoloistError(f"{what}: expected whole numbers, not {array.dtype}")
+            raise told(f"{what}: expected whole numbers, not {array.dtype}")
         elif int(array.min()) < 0 or int(array.max()) > np.iinfo(kind).max:
-            raise SoloistError(f"{what}: expected numbers from 0 to {np.iinfo(kind).max}")
+            raise told(f"{what}: expected numbers from 0 to {np.iinfo(kind).max}")
     return np.require(array, kind, ["C", "A"])
 
 
@@ -239,11 +238,11 @@ def _check_one(
     """An array to write into, which shares no memory with what is read or written beside it."""
     fits = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == shape
     if not fits or not array.flags.c_contiguous or not array.flags.writeable:
-        raise SoloistError(f"{what}: expected a writable array of {kind.__name__} without gaps, "
-                           f"of shape {shape}")  # fmt: skip
+        raise told(f"{what}: expected a writable array of {kind.__name__} without gaps, "
+                   f"of shape {shape}")  # fmt: skip
     for other, memory in others:
         if np.may_share_memory(array, memory):
-            raise SoloistError(f"{what} shares memory with {other}: give an array of its own")
+            raise told(f"{what} shares memory with {other}: give an array of its own")
 
 
 def load(name: str | os.PathLike[str]) -> Machine:
@@ -254,7 +253,7 @@ def load(name: str | os.PathLike[str]) -> Machine:
 def parse(text: str, file: str = "machine.toml") -> Machine:
     """A machine from the text of a file; `file` is its name in messages."""
     if not isinstance(text, str):
-        raise SoloistError(f"text={text!r}: expected the text of a machine file")
+        raise told(f"text={text!r}: expected the text of a machine file")
     return Machine(_native.Machine.parse(text, path("file", file)))
 
 

@@ -69,7 +69,7 @@ def read(
         known = [stream["cpu"] for stream in streams]
         lost = [cpu for cpu in cpus if cpu not in known]
         if lost:
-            raise told(f"{directory}: no stream of cpu {lost[0]}; there are: {known}")
+            raise told(f"no stream of cpu {lost[0]}; there are: {known}", str(directory))
         streams = [stream for stream in streams if stream["cpu"] in cpus]
     batches = _batches(Path(directory), streams, batch)
     return pa.RecordBatchReader.from_batches(SCHEMA, batches)

@@ -11,8 +11,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from . import _native
-from ._native import SoloistError
-from ._source import path, whole
+from ._source import path, told, whole
 from .machine import _whole
 
 _OUTCOMES = ["hit", "miss", "conflict", "buffered"]
@@ -64,7 +63,7 @@ def trace(
         listed, writes, cycles = [addresses], [writes], [cycles]
     for name, given in (("writes", writes), ("cycles", cycles)):
         if given is not None and not (isinstance(given, (list, tuple)) and len(given) == len(listed)):
-            raise SoloistError(f"{name}: expected a list of {len(listed)} arrays, one a source")
+            raise told(f"{name}: expected a list of {len(listed)} arrays, one a source")
     for i, one in enumerate(listed):
         wrote = writes[i] if writes is not None else None
         when = cycles[i] if cycles is not None else None
@@ -94,17 +93,17 @@ def trace(
 def _source(addresses: ArrayLike, writes: Any, cycles: Any) -> tuple[Any, Any, Any]:
     addrs = _whole(addresses, np.uint64, "addresses")
     if addrs.ndim != 1:
-        raise SoloistError(f"addresses: expected shape (n,), not {addrs.shape}")
+        raise told(f"addresses: expected shape (n,), not {addrs.shape}")
     wrote = np.zeros(len(addrs), np.uint8)
     if writes is not None:
         flags = np.asarray(writes)
         if flags.dtype.kind not in "biu" and flags.size > 0:
-            raise SoloistError(f"writes: expected true or false, not {flags.dtype}")
+            raise told(f"writes: expected true or false, not {flags.dtype}")
         wrote = np.require(flags.astype(bool), requirements=["C"]).view(np.uint8)
     when = None if cycles is None else _whole(cycles, np.uint64, "cycles")
     for name, array in (("writes", wrote), ("cycles", when)):
         if array is not None and array.shape != addrs.shape:
-            raise SoloistError(f"{name}: shape {array.shape}, but addresses have {addrs.shape}")
+            raise told(f"{name}: shape {array.shape}, but addresses have {addrs.shape}")
     if when is not None and len(when) == 0:
         when = None
     return addrs, wrote, when

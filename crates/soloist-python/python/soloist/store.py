@@ -40,7 +40,7 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.out / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            raise told(f"{self.out}: {error.strerror}", str(self.out)) from None
+            raise told(error.strerror or str(error), str(self.out)) from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -48,7 +48,7 @@ class Store:
             os.close(self._lock)
             self._lock = None
             raise told(
-                f"{self.out}: another sweep writes here ({whose or 'unknown'}): wait for it, or "
+                f"another sweep writes here ({whose or 'unknown'}): wait for it, or "
                 "name another folder with out=",
                 str(self.out),
             ) from None
@@ -111,7 +111,7 @@ class Store:
         except OSError as error:
             beside.unlink(missing_ok=True)
             raise told(
-                f"{self.out}: {error.strerror or error}: what was written before is intact; make "
+                f"{error.strerror or error}: what was written before is intact; make "
                 "room and call sweep() again, which runs only what is missing",
                 str(self.out),
             ) from error
@@ -132,7 +132,7 @@ def frame(out: str | os.PathLike[str], version: str | None = None) -> Any:
     there = versions(out)
     if wanted not in there:
         others = ", ".join(there) or "none"
-        raise told(f"{out}: no results of version {wanted}; there are: {others}", str(out))
+        raise told(f"no results of version {wanted}; there are: {others}", str(out))
     return Store(out, wanted).read().to_pandas()
 
 
@@ -152,7 +152,7 @@ def _read(part: Path, columns: list[str] | None = None) -> pa.Table:
         return pq.read_table(part, columns=columns, partitioning=None)
     except (pa.ArrowException, OSError) as error:
         raise told(
-            f"{part}: no part of a sweep's results ({error}); remove it, and its cases run again",
+            f"no part of a sweep's results ({error}); remove it, and its cases run again",
             str(part),
         ) from None
 
