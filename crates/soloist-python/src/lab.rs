@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::ThreadPoolBuilder;
 use soloist_lab::cases::alone_name;
-use soloist_lab::jobs::{do_one, Options, Parts, Prepared};
+use soloist_lab::jobs::{do_one, Options, Parts, Prepared, RunError};
 use soloist_lab::known;
 use soloist_lab::measurements::{metric, CaseResult, Run, TaskResult, METRICS};
 use soloist_lab::spec::Scenario;
@@ -77,8 +77,8 @@ impl Order {
 
     fn run(&self, told: &Told) -> Result<Option<Measured>, Refused> {
         let scenario = self.scenario()?;
-        let of_file = |e: soloist_lab::jobs::RunError| Refused::from(e.in_file(&scenario));
-        let prepared = Prepared::new(&scenario, self.options()).map_err(of_file)?;
+        let refused = |e: RunError| self.refused(&scenario, &e);
+        let prepared = Prepared::new(&scenario, self.options()).map_err(refused)?;
         told.expect(prepared.costs().len());
         let until = Interruptible {
             inner: &prepared,
@@ -87,7 +87,7 @@ impl Order {
         match do_one(&until, &|| told.one_done()) {
             Ok(cases) => Ok(Some(Measured { scenario, cases })),
             Err(None) => Ok(None),
-            Err(Some(error)) => Err(of_file(error)),
+            Err(Some(error)) => Err(refused(error)),
         }
     }
 
@@ -104,6 +104,34 @@ impl Order {
         let pool = pool.map_err(|e| Refused::from(e.to_string()))?;
         pool.install(|| self.run(told))
     }
+
+    /// The error at its line; or of the argument that stands in that line's stead.
+    fn refused(&self, scenario: &Scenario, error: &RunError) -> Refused {
+        match self.argument(error) {
+            Some(argument) => Refused::from(format!("{argument}: {error}")),
+            None => Refused::from(error.in_file(scenario)),
+        }
+    }
+
+    /// The argument that an error is about.
+    fn argument(&self, error: &RunError) -> Option<String> {
+        let RunError::Wrong { wrong, .. } = error else {
+            return None;
+        };
+        let path: Vec<&str> = wrong.path.iter().map(String::as_str).collect();
+        match path[..] {
+            ["experiment", "machine"] => {
+                let machine = self.machine.as_ref()?;
+                Some(format!("machine='{machine}'"))
+            }
+            ["policies", ..] => {
+                let policies = self.policies.as_ref()?;
+                Some(format!("policies={policies:?}"))
+            }
+            ["model", ..] => (!self.model.is_empty()).then(|| "model".to_owned()),
+            _ => None,
+        }
+    }
 }
 
 /// A scenario whose parts are left out once nobody waits for them.
@@ -115,7 +143,7 @@ struct Interruptible<'a> {
 impl Parts for Interruptible<'_> {
     type Part = Run;
     type Whole = Vec<CaseResult>;
-    type Error = Option<soloist_lab::jobs::RunError>;
+    type Error = Option<RunError>;
 
     fn costs(&self) -> Vec<u64> {
         self.inner.costs()
@@ -230,7 +258,7 @@ pub fn lab_check(py: Python<'_>, order: Order) -> PyResult<usize> {
     let check = move |_: &Told| {
         let scenario = order.scenario()?;
         let checked = soloist_lab::jobs::check(&scenario, order.options());
-        checked.map_err(|e| Refused::from(e.in_file(&scenario)))
+        checked.map_err(|e| order.refused(&scenario, &e))
     };
     let checked = work(py, None, check)?.map_err(|e| match made {
         true => e.quoting(&file, &text),

@@ -99,8 +99,25 @@ def test_a_wrong_dictionary_quotes_what_is_wrong(tiny, change, words):
     ],
 )
 def test_wrong_options_are_told(tiny, options, words):
-    with pytest.raises(soloist.SoloistError, match=words):
+    with pytest.raises(soloist.SoloistError, match=words) as caught:
         soloist.lab.run(**{"scenario": tiny} | options)
+    is_whole(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"machine": "nope"}, "machine='nope': .*no such machine"),
+        ({"policies": ["buddies"]}, r'policies=\["buddies"\]: .*no policy'),
+        ({"model": {"controller.bank_que": 1}}, "model: .*unknown field `bank_que`"),
+    ],
+)
+def test_a_wrong_argument_is_not_the_files_fault(options, words):
+    for call in (soloist.lab.check, soloist.lab.run):
+        with pytest.raises(soloist.SoloistError, match=words) as caught:
+            call("camc-table-2", **options)
+        is_whole(caught.value)
+        assert caught.value.file is None
 
 
 def test_check_has_the_options_of_run(tiny):
