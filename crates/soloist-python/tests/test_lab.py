@@ -96,6 +96,9 @@ def test_a_wrong_dictionary_quotes_what_is_wrong(tiny, change, words):
         ({"model": {1: 2}}, "model={1: 2}: expected a dictionary"),
         ({"model": {"controller.bank_que": 1}}, "unknown field `bank_que`, expected one of"),
         ({"progress": 5}, "progress=5: expected True, False or a function"),
+        ({"seeds": True}, "seeds=True: expected a whole number"),
+        ({"small": "false"}, "small='false': expected true or false"),
+        ({"alone": None}, "alone=None: expected true or false"),
     ],
 )
 def test_wrong_options_are_told(tiny, options, words):

@@ -63,6 +63,8 @@ def test_wrong_words_of_traces():
         (one, {"cycles": [0.0, 1.0, 2.0, float("nan")]}, "cycles: expected whole numbers"),
         ([one, one], {"writes": True}, "writes: expected a list of 2 arrays"),
         ([one, one], {"cycles": [None]}, "cycles: expected a list of 2 arrays"),
+        (one, {"check": "false"}, "check='false': expected true or false"),
+        (one, {"latencies": 1}, "latencies=1: expected true or false"),
     ]:
         with pytest.raises(soloist.SoloistError, match=words) as caught:
             soloist.sim.trace(given, **{"machine": "ddr3-1600k"} | options)

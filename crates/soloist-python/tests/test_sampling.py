@@ -22,11 +22,21 @@ def test_between():
     assert between(0.0, 1.0).at(0.25) == 0.25
     assert between("1M", "64M", log=True).at(0.5) == 8 << 20
     assert {between(1, 3).at(s) for s in (0, 0.34, 0.99)} == {1, 2, 3}
-    for low, high, words in [(2, 1, "the lower"), ("a", 1, "a size such as")]:
+    for low, high, words in [
+        (2, 1, "the lower"),
+        ("a", 1, "a size such as"),
+        (1, float("nan"), "expected finite numbers"),
+        (1, 10**400, "expected finite numbers"),
+    ]:
         with pytest.raises(soloist.SoloistError, match=words):
             between(low, high)
     with pytest.raises(soloist.SoloistError, match="above 0"):
         between(0, 1, log=True)
+    with pytest.raises(soloist.SoloistError, match="log='false': expected true or false"):
+        between(1, 2, log="false")
+    for step in (0, float("nan"), float("inf")):
+        with pytest.raises(soloist.SoloistError, match="a finite number above 0"):
+            between(1, 2, step=step)
     with pytest.raises(soloist.SoloistError, match="have no end"):
         between(0.0, 1.0).all()
     with pytest.raises(soloist.SoloistError, match="give a larger `step`"):

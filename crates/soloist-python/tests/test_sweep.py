@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import soloist
+from conftest import is_whole
 from distributed import Client, LocalCluster
 from soloist import _sweep, store
 
@@ -117,12 +118,31 @@ def test_wrong_options_stop_before_anything_runs(tiny, client, tmp_path):
         (GRID, {"out": None}, "out=None: expected"),
         (GRID, {"policies": 7}, "policies=7: expected a list"),
         (GRID, {"seeds": "x"}, "seeds='x': expected a whole number"),
+        (GRID, {"small": "false"}, "small='false': expected true or false"),
         # LocalCluster would wait for ever.
         (GRID, {"workers": -1}, "workers=-1: expected a number from 1"),
         (GRID, {"engine": 5}, "no scheduler of Dask at 5"),
     ]:
         with pytest.raises(soloist.SoloistError, match=words):
             soloist.sweep(tiny, grid, **{"engine": client, "out": tmp_path / "out"} | options)
+
+
+def test_wrong_scenarios_stop_before_anything_runs(tiny, client, tmp_path):
+    broken = tmp_path / "broken.toml"
+    broken.write_text("[machine]\nname = \n")
+    for change, grid, words in [
+        ({"experiment": 5}, GRID, "experiment=5: expected a table"),
+        ({"task": 5}, GRID, "task=5: expected a list of tables"),
+        ({"task": [5]}, GRID, r"task=\[5\]: expected a list of tables"),
+        ({"title": object()}, GRID, "object is neither a number"),
+        ({"model": 5}, {"model.a.b": [1]}, "'model' is no table"),
+        ({}, {"machine": [str(broken)], "machine.cache.l2.ways": [4]}, "broken.toml:2: "),
+    ]:
+        with pytest.raises(soloist.SoloistError, match=words) as caught:
+            soloist.sweep(tiny | change, grid, client, tmp_path / "out")
+        is_whole(caught.value)
+    found = soloist.sweep(tiny, {"task": [5]}, client, tmp_path / "out")
+    assert len(found.errors) == 1
 
 
 def test_no_scheduler_is_told(tiny, tmp_path):

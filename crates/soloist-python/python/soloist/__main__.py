@@ -26,49 +26,76 @@ from typing import Any
 
 from . import __version__, between, latin_hypercube, random, sweep
 from ._native import SoloistError
-from ._source import is_path, parsed, read, told
+from ._source import is_path, parsed, path, read, told
+from .lab import checked
+from .sampling import Point, points
 
 _OPTIONS = ("seeds", "seed", "small", "alone", "policies")
-_KEYS = {"scenario", "out", "grid", "sample", *_OPTIONS}
+_KEYS = ("scenario", "out", "grid", "sample", *_OPTIONS)
+_METHODS = {"latin-hypercube": latin_hypercube, "random": random}
 
 
-def described(file: str) -> tuple[str, Any, dict[str, Any]]:
+def described(file: str) -> tuple[str, list[Point], dict[str, Any]]:
     """The scenario, the points and the options that a file describes."""
     table = parsed(read(file), file)
-    unknown = set(table) - _KEYS
-    if unknown:
-        raise told(f"no key {min(unknown)!r}; there are: {', '.join(sorted(_KEYS))}", file)
-    if not isinstance(table.get("scenario"), str):
-        raise told("`scenario` is missing: a scenario's file, or an experiment", file)
+    try:
+        return _described(table, Path(file).parent)
+    except SoloistError as error:
+        raise told(str(error), file) from None
+
+
+def _described(table: dict[str, Any], beside: Path) -> tuple[str, list[Point], dict[str, Any]]:
+    _known("", table, _KEYS)
+    if "scenario" not in table:
+        raise told("`scenario` is missing: a scenario's file, or an experiment")
     if ("grid" in table) == ("sample" in table):
-        raise told("expected either [grid] or [sample]", file)
-    scenario = table["scenario"]
-    beside = Path(file).parent / scenario
-    if is_path(scenario) or beside.is_file():
-        scenario = str(beside)
-    options = {key: table[key] for key in _OPTIONS if key in table}
+        raise told("expected either [grid] or [sample]")
+    scenario = path("scenario", table["scenario"])
+    if is_path(scenario) or (beside / scenario).is_file():
+        scenario = str(beside / scenario)
+    options = checked({key: table[key] for key in _OPTIONS if key in table})
     if "out" in table:
-        options["out"] = str(Path(file).parent / table["out"])
-    if "grid" in table:
-        return scenario, {k: _values(k, v) for k, v in table["grid"].items()}, options
-    sample = table["sample"]
-    method = {"latin-hypercube": latin_hypercube, "random": random}.get(
-        sample.get("method", "latin-hypercube")
-    )
-    if method is None or not isinstance(sample.get("n"), int) or "space" not in sample:
-        raise told("[sample] wants `n`, `space`, and `method` \"latin-hypercube\" or "
-                   '"random"', file)  # fmt: skip
-    space = {k: _values(k, v) for k, v in sample["space"].items()}
-    return scenario, method(sample["n"], space, seed=sample.get("seed", 1)), options
+        options["out"] = str(beside / path("out", table["out"]))
+    at = points(_values("grid", table["grid"])) if "grid" in table else _sampled(table["sample"])
+    return scenario, at, options
 
 
-def _values(key: str, given: Any) -> Any:
+def _sampled(sample: Any) -> list[Point]:
+    if not isinstance(sample, dict):
+        raise told(f"sample={sample!r}: expected a table")
+    _known("[sample] has ", sample, ("n", "space", "method", "seed"))
+    for key in ("n", "space"):
+        if key not in sample:
+            raise told(f"[sample]: `{key}` is missing")
+    method = sample.get("method", "latin-hypercube")
+    if method not in list(_METHODS):
+        raise told(f"method={method!r}: expected {' or '.join(_METHODS)}")
+    space = _values("space", sample["space"])
+    return _METHODS[method](sample["n"], space, seed=sample.get("seed", 1))
+
+
+def _known(where: str, table: dict[str, Any], keys: tuple[str, ...]) -> None:
+    unknown = sorted(set(table) - set(keys))
+    if unknown:
+        raise told(f"{where}no key {unknown[0]!r}; there are: {', '.join(sorted(keys))}")
+
+
+def _values(name: str, keys: Any) -> dict[str, Any]:
+    """The values of each key of a grid or a space."""
+    if not isinstance(keys, dict):
+        raise told(f"{name}={keys!r}: expected a table of keys and their values")
+    return {key: _value(key, given) for key, given in keys.items()}
+
+
+def _value(key: str, given: Any) -> Any:
     if not isinstance(given, dict):
         return given
     try:
         return between(**given)
     except TypeError:
         raise told(f"{key}: expected a list, or {{ low, high, log, step }}") from None
+    except SoloistError as error:
+        raise told(f"{key}: {error}") from None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -113,16 +140,21 @@ def _run(args: argparse.Namespace) -> int:
     return 1 if found.errors else 0
 
 
+def _fail(args: argparse.Namespace, words: str) -> None:
+    """Says what ended the command, as soloist-lab does."""
+    print(json.dumps({"error": words}) if args.json else f"soloist: {words}", file=sys.stderr)
+
+
 def sweep_command(argv: list[str] | None = None) -> int:
     """The command; its exit status."""
     args = _parser().parse_args(argv)
     try:
         return _run(args)
     except SoloistError as error:
-        print(f"soloist: {error}", file=sys.stderr)
+        _fail(args, str(error))
         return 2 if getattr(error, "file", None) == args.file else 1
     except KeyboardInterrupt:
-        print("soloist: stopped; what was done is kept, and the same command goes on", file=sys.stderr)
+        _fail(args, "stopped; what was done is kept, and the same command goes on")
         return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

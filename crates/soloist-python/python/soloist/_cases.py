@@ -73,14 +73,14 @@ def _set(scenario: dict[str, Any], key: str, value: Any) -> None:
     elif key == "machine" or key in _SHORT:
         scenario.setdefault("experiment", {})[key] = value
     elif first in _TABLES and rest:
-        _put(scenario.setdefault(first, {}), rest.split("."), value)
+        _put(scenario, key.split("."), value)
     else:
         _set_task(scenario, key, value)
 
 
 def _set_task(scenario: dict[str, Any], key: str, value: Any) -> None:
     name, _, field = key.removeprefix("task.").partition(".")
-    tasks = scenario.get("task", [])
+    tasks = _tasks(scenario)
     named = [task for task in tasks if task.get("name") == name]
     if not named or not field:
         names = [str(task.get("name")) for task in tasks]
@@ -92,6 +92,12 @@ def _set_task(scenario: dict[str, Any], key: str, value: Any) -> None:
                    f"{', '.join(known)}")  # fmt: skip
     for task in named:
         _put(task, field.split("."), value)
+
+
+def _tasks(scenario: dict[str, Any]) -> list[dict[str, Any]]:
+    """The tasks; a point may have put anything there, which the case itself tells."""
+    listed = scenario.get("task")
+    return [t for t in listed if isinstance(t, dict)] if isinstance(listed, list) else []
 
 
 def _put(table: dict[str, Any], path: list[str], value: Any) -> None:
@@ -115,8 +121,8 @@ def identity(base: Base, point: Point, recordings: dict[str, str]) -> str:
         of = name
     recorded = [
         _hash_of(task["recording"], recordings)
-        for task in scenario.get("task", [])
-        if isinstance(task, dict) and isinstance(task.get("recording"), str)
+        for task in _tasks(scenario)
+        if isinstance(task.get("recording"), str)
     ]
     # The title and notes change no figure.
     whole = [scenario, of, recorded, base.options, base.version]

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from . import _native
 from ._native import SoloistError
 
@@ -64,12 +66,22 @@ def texts(what: str, given: Any) -> list[str]:
 def whole(what: str, given: Any, low: int, end: int) -> int:
     """A whole number from `low` to below `end`."""
     try:
+        # Python takes True for 1.
+        if isinstance(given, bool):
+            raise TypeError
         number = operator.index(given)
     except TypeError:
         raise told(f"{what}={given!r}: expected a whole number") from None
     if not low <= number < end:
         raise told(f"{what}={given!r}: expected a number from {low} to {end - 1}")
     return number
+
+
+def flag(what: str, given: Any) -> bool:
+    """True or false; the text "false" would be true in Python."""
+    if not isinstance(given, (bool, np.bool_)):
+        raise told(f"{what}={given!r}: expected true or false")
+    return bool(given)
 
 
 def is_path(name: str) -> bool:
@@ -117,10 +129,21 @@ def scenario_table(source: Source) -> dict[str, Any]:
     """A scenario as a dictionary; recordings are absolute paths."""
     if isinstance(source, Mapping):
         table, beside = json.loads(_json(source, "a scenario")), Path()
+        _check_tables(table, None)
     else:
         text, file, _ = scenario_text(source)
         table, beside = parsed(text, file), Path(file).parent
+        _check_tables(table, file)
     for task in table.get("task", []):
-        if isinstance(task, dict) and isinstance(task.get("recording"), str):
+        if isinstance(task.get("recording"), str):
             task["recording"] = str((beside / task["recording"]).resolve())
     return table
+
+
+def _check_tables(scenario: dict[str, Any], file: str | None) -> None:
+    """What is read here of a scenario has the form that it is read by."""
+    about, tasks = scenario.get("experiment", {}), scenario.get("task", [])
+    if not isinstance(about, dict):
+        raise told(f"experiment={about!r}: expected a table", file)
+    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+        raise told(f"task={tasks!r}: expected a list of tables", file)

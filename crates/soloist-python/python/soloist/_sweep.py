@@ -24,8 +24,8 @@ import pyarrow as pa
 from . import version
 from ._cases import Base, Group, identity, local_machines, run_group
 from ._native import SoloistError
-from ._source import Source, path, scenario_table, texts, told, whole
-from .lab import _watched
+from ._source import Source, path, scenario_table, told, whole
+from .lab import _watched, checked
 from .sampling import Grid, Point, points
 from .store import Store, versions
 
@@ -120,14 +120,8 @@ def sweep(
     if workers is not None:
         whole("workers", workers, 1, 1 << 12)
     # What is wrong in all cases is told once.
-    options = {
-        "policies": None if policies is None else texts("policies", policies),
-        "seeds": None if seeds is None else whole("seeds", seeds, 1, 1 << 32),
-        "seed": whole("seed", seed, 0, 1 << 64),
-        "small": bool(small),
-        "alone": bool(alone),
-        "threads": 1,
-    }
+    given = {"policies": policies, "seeds": seeds, "seed": seed, "small": small, "alone": alone}
+    options = checked(given | {"threads": 1})
     base, listed = _plan(scenario, points(grid), options)
     found = Sweep(path("out", out), base.version, listed)
     with Store(out, base.version) as store:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from . import _native
-from ._source import Source, path, scenario_table, scenario_text, texts, told, whole
+from ._source import Source, flag, path, scenario_table, scenario_text, texts, told, toml, whole
 
 Progress = bool | Callable[[int, int], object] | None
 
@@ -99,28 +99,35 @@ def metrics() -> dict[str, str]:
 def _order(given: Mapping[str, Any]) -> dict[str, Any]:
     """What the native module is asked for, of the arguments of `run`."""
     text, file, made = scenario_text(given["scenario"])
-    policies, machine, model = given["policies"], given["machine"], given["model"] or {}
+    machine, model = given["machine"], given["model"] or {}
     if not isinstance(model, Mapping) or not all(isinstance(key, str) for key in model):
         raise told(f"model={model!r}: expected a dictionary of keys and values")
-    seeds = given["seeds"]
     return {
         "text": text,
         "file": file,
         "made": made,
-        "policies": None if policies is None else texts("policies", policies),
         "machine": None if machine is None else path("machine", machine),
         "model": [(key, _toml_value(value)) for key, value in model.items()],
-        "seed": whole("seed", given["seed"], 0, 1 << 64),
-        "seeds": None if seeds is None else whole("seeds", seeds, 1, 1 << 32),
-        "small": bool(given["small"]),
-        "alone": bool(given["alone"]),
-        "threads": whole("threads", given["threads"], 0, 1 << 12),
+        **checked({name: given[name] for name in _CHECKS}),
     }
 
 
-def _toml_value(value: Any) -> str:
-    from ._source import toml
+def checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of `run` that sweeps have too; what is wrong with one is told."""
+    return {name: _CHECKS[name](name, given) for name, given in options.items()}
 
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "policies": lambda what, given: None if given is None else texts(what, given),
+    "seeds": lambda what, given: None if given is None else whole(what, given, 1, 1 << 32),
+    "seed": lambda what, given: whole(what, given, 0, 1 << 64),
+    "small": flag,
+    "alone": flag,
+    "threads": lambda what, given: whole(what, given, 0, 1 << 12),
+}
+
+
+def _toml_value(value: Any) -> str:
     return toml({"value": value}).split("=", 1)[1].strip()
 
 

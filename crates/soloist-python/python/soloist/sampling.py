@@ -3,11 +3,12 @@
 
 import itertools
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._source import told, whole
+from ._source import flag, told, whole
 
 Point = dict[str, Any]
 Grid = Mapping[str, Any] | Iterable[Mapping[str, Any]]
@@ -71,14 +72,16 @@ def between(
     ends = [_number(low), _number(high)]
     width = None if step is None else _number(step)
     whole = all(isinstance(n, int) for n in [*ends, width] if n is not None)
-    if math.inf in (abs(ends[0]), abs(ends[1])):
+    log = flag("log", log)
+    # That is false of no number too.
+    if not all(abs(end) <= sys.float_info.max for end in ends):
         raise told(f"between {low!r} and {high!r}: expected finite numbers")
     if not ends[0] < ends[1]:
         raise told(f"between {low!r} and {high!r}: the first must be the lower")
     if log and ends[0] <= 0:
         raise told(f"between {low!r} and {high!r}: log wants values above 0")
-    if width is not None and width <= 0:
-        raise told(f"step {step!r}: expected more than 0")
+    if width is not None and not 0 < width <= sys.float_info.max:
+        raise told(f"step {step!r}: expected a finite number above 0")
     return Between(ends[0], ends[1], log, width, whole)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from . import _native
-from ._source import path, told, whole
+from ._source import flag, path, told, whole
 from .machine import _whole
 
 _OUTCOMES = ["hit", "miss", "conflict", "buffered"]
@@ -69,8 +69,9 @@ def trace(
         when = cycles[i] if cycles is not None else None
         sources.append(_source(one, wrote, when))
     reads = whole("outstanding", outstanding, 0, 1 << 32)
+    latencies = flag("latencies", latencies)
     report, checked, ends = _native.trace(
-        path("machine", machine), sources, reads, bool(latencies), bool(check)
+        path("machine", machine), sources, reads, latencies, flag("check", check)
     )
     found: dict[str, Any] = json.loads(report)
     if checked is not None:
