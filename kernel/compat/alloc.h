@@ -66,15 +66,9 @@ static inline void sol_page_prepare(struct page *page, gfp_t gfp)
 
 /*
  * Pages leave get_page_from_freelist() with one reference. Since 6.14 they have none,
- * and the caller takes it.
+ * and the caller takes it: who walks over frames must not find one before, whose end
+ * would free the page.
  */
-static inline struct page *sol_freelist_page(struct page *page)
-{
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0)
-	if (page)
-		set_page_count(page, 0);
-#endif
-	return page;
-}
+#define SOL_FREELIST_PAGES_ARE_FROZEN	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0))
 
 #endif /* SOLOIST_COMPAT_ALLOC_H */

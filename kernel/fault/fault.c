@@ -357,7 +357,7 @@ unsigned long sol_fault_table(gfp_t gfp, unsigned int order, int alloc_flags,
 		return SOL_PASS;
 	rq.nid = zonelist_node_idx(ac->preferred_zoneref);
 	page = sol_request_page(&rq);
-	return page ? (unsigned long)sol_freelist_page(page) : SOL_PASS;
+	return page ? (unsigned long)page : SOL_PASS;
 }
 
 /* ---- Frees ---- */

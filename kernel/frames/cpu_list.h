@@ -208,7 +208,7 @@ static inline int sol_cells_local_node(const struct sol_cells *cells)
  * @table: the page is for a page table
  * @even: as for sol_cpu_list_refill()
  *
- * Interrupts are on. Return: a page with one reference; NULL: neither this CPU's
+ * Interrupts are on. Return: a page, as sol_page_out() makes it; NULL: neither this CPU's
  * lists nor the first lists of the group's cells have one.
  */
 static __always_inline struct page *sol_cpu_list_get(u16 id, int nid, gfp_t gfp,
@@ -258,7 +258,7 @@ static __always_inline struct page *sol_cpu_list_get(u16 id, int nid, gfp_t gfp,
 	sol_group_charge(g, zero && gfp & __GFP_ZERO, table);
 	sol_cpu_lists_unlock(lists);
 	local_irq_enable();
-	return sol_page_out(pfn, gfp, zero);
+	return sol_page_out(pfn, gfp, zero, table);
 none:
 	sol_cpu_lists_unlock(lists);
 	local_irq_enable();

@@ -168,6 +168,9 @@ static u32 visit_region(struct sol_refill *f, const struct sol_solver *s,
 	if (x < 0)
 		return 0;
 	n = 1u << s->n_null;
+	/* A walk beside this one may have left a step of another range. */
+	if (step >= n)
+		step = 0;
 	last = min(n - step, f->budget) + step;
 	f->budget -= last - step;
 	at = (first - base) ^ x ^ sol_null_sum(s, step);
@@ -204,7 +207,7 @@ static void round_begin(struct sol_walk *walk, u32 node)
 bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
 {
 	u32 step = READ_ONCE(walk->step), before = f->got, left;
-	u64 top = (u64)READ_ONCE(walk->region) << SOL_REGION_ORDER;
+	u64 top = READ_ONCE(walk->top);
 
 	round_begin(walk, f->node);
 	left = READ_ONCE(walk->left);
@@ -214,12 +217,15 @@ bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
 
 		/* The frames from top on were looked at. */
 		s = sol_solver_below(f->node, top);
-		if (!s) {
-			/* To the top; a node without ranges has no cells. */
-			top = (u64)U32_MAX << SOL_REGION_ORDER;
+		if (!s && top < U32_MAX) {
+			top = U32_MAX;
 			step = 0;
-			f->budget--;
 			continue;
+		}
+		if (!s) {
+			/* All of the node is beyond this machine's memory. */
+			left = 0;
+			break;
 		}
 		base = round_down(min(top, s->end) - 1, SOL_REGION);
 		if (region_usable(f, max(base, s->start)))
@@ -236,7 +242,7 @@ bool sol_refill_walk(struct sol_refill *f, struct sol_walk *walk)
 		cond_resched();
 	}
 	list_taken(f);
-	WRITE_ONCE(walk->region, DIV_ROUND_UP(top, SOL_REGION));
+	WRITE_ONCE(walk->top, top);
 	WRITE_ONCE(walk->step, step);
 	WRITE_ONCE(walk->left, left);
 	if (f->got != before)

@@ -35,6 +35,8 @@ static void solver_add(struct sol_solver *s, u8 bit, u32 image)
 
 static u32 regions_of(const struct sol_solver *s)
 {
+	if (s->start >= s->end)
+		return 0;
 	return DIV_ROUND_UP(s->end, SOL_REGION) - s->start / SOL_REGION;
 }
 

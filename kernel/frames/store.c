@@ -71,7 +71,7 @@ struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table)
 	sol_frames_use(&sol_store, cell, pfn, id);
 	if (g)
 		sol_group_charge(g, zero && gfp & __GFP_ZERO, table);
-	return sol_page_out(pfn, gfp, zero);
+	return sol_page_out(pfn, gfp, zero, table);
 }
 
 u32 sol_store_hold(u64 pfn)

@@ -31,7 +31,7 @@ extern struct sol_frames sol_store;	/* ->map is NULL until one is set */
 
 /* Position of a walk over the frames of a cell, from the top downwards. */
 struct sol_walk {
-	u32 region;	/* just above the region; 0: not begun */
+	u32 top;	/* frames from here on were looked at; 0: not begun */
 	u32 left;	/* regions until the round is over; 0: it is */
 	u16 step;	/* solutions of that region already looked at */
 	bool found;	/* a frame, in this round */
@@ -162,13 +162,14 @@ static inline bool sol_cell_backs_off(u32 cell)
 DECLARE_STATIC_KEY_FALSE(sol_debug_pages);
 
 /*
- * Make a frame that has just left the lists a page with one reference, zeroed if @gfp
- * says so. Whether init_on_alloc requires that is the caller's decision, who knows
+ * Make a frame that has just left the lists a page, zeroed if @gfp says so, with one
+ * reference; a page table (@table) has as many as get_page_from_freelist() gives it.
+ * Whether init_on_alloc requires that it is zeroed is the caller's decision, who knows
  * whether the page will be written as a whole. ->private is 0 already: the kernel's
  * free and a refill set it.
  */
 static __always_inline struct page *sol_page_out(u64 pfn, gfp_t gfp,
-						 bool is_zero)
+						 bool is_zero, bool table)
 {
 	struct page *page = pfn_to_page(pfn);
 
@@ -176,7 +177,8 @@ static __always_inline struct page *sol_page_out(u64 pfn, gfp_t gfp,
 		sol_page_prepare(page, gfp);
 	else if (!is_zero && gfp & __GFP_ZERO)
 		clear_highpage(page);
-	init_page_count(page);
+	if (!(table && SOL_FREELIST_PAGES_ARE_FROZEN))
+		init_page_count(page);
 	clear_page_pfmemalloc(page);
 	return page;
 }
@@ -202,7 +204,7 @@ static inline bool sol_frame_fit(u64 pfn, bool table)
  * @table: the page is for a page table
  *
  * Call it in the preempt-off section in which the group's cells were read. Return: a
- * page with one reference; NULL: no frame is listed, or it does not fit.
+ * page, as sol_page_out() makes it; NULL: no frame is listed, or it does not fit.
  */
 struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table);
 

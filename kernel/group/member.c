@@ -72,12 +72,32 @@ bool sol_member_is_new(struct task_struct *task)
 	return state & TASK_NEW;
 }
 
-/* Faults of other tasks in this memory use the thread group leader's group. */
+/* Faults of other tasks in a process' memory use this thread's group. */
+struct task_struct *sol_member_speaker(struct task_struct *task)
+{
+	struct task_struct *thread;
+
+	for_each_thread(task, thread)
+		if (!(READ_ONCE(thread->flags) & PF_EXITING))
+			return thread;
+	return NULL;
+}
+
+static bool speaks(struct task_struct *task)
+{
+	bool does;
+
+	rcu_read_lock();
+	does = sol_member_speaker(task) == task;
+	rcu_read_unlock();
+	return does;
+}
+
 void sol_member_mark_mm(struct task_struct *task, u16 id)
 {
 	BUILD_BUG_ON(SOL_FLAG_ID_SHIFT != SOL_MM_ID_SHIFT);
 	BUILD_BUG_ON(SOL_FLAG_GEN_SHIFT != SOL_MM_GEN_SHIFT);
-	if (!thread_group_leader(task))
+	if (!speaks(task))
 		return;
 	task_lock(task);
 	/* A child of vfork() still has its parent's memory. */
@@ -259,7 +279,7 @@ static bool unsettled(struct task_struct *task, void *arg)
 	bool is = false;
 	u16 id;
 
-	if (!thread_group_leader(task))
+	if (!speaks(task))
 		return false;
 	id = group_id_of(task);
 	task_lock(task);

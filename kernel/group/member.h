@@ -73,8 +73,16 @@ bool sol_member_assign_child(struct task_struct *child, u16 id,
 bool sol_member_is_new(struct task_struct *task);
 
 /**
+ * sol_member_speaker() - the thread whose group is its process' memory's; under RCU
+ * @task: a thread of the process, referenced or under RCU
+ *
+ * Return: the thread group leader, or the first that lives after it; NULL: all end.
+ */
+struct task_struct *sol_member_speaker(struct task_struct *task);
+
+/**
  * sol_member_settle() - bring an address space in line with sol_member_assign()
- * @task: that leads it, or another, of which nothing is done; referenced
+ * @task: that speaks for it, or another, of which nothing is done; referenced
  */
 void sol_member_settle(struct task_struct *task);
 
@@ -167,7 +175,7 @@ void sol_member_put_id(u16 id);
 
 /**
  * sol_member_mark_mm() - the address space of a process belongs to a group
- * @task: if it leads its threads; of another nothing is done
+ * @task: that speaks for it; of another nothing is done
  * @id: of the group, 0: none
  */
 void sol_member_mark_mm(struct task_struct *task, u16 id);

@@ -2,7 +2,7 @@
 /*
  * Probes: tracepoints by name.
  *
- * Locking: the kernel's. A probe runs with preemption off.
+ * Locking: the kernel's. A probe must not sleep; newer kernels may preempt it.
  */
 #include <linux/printk.h>
 

@@ -350,7 +350,15 @@ static struct mm_struct *mm_of(struct task_struct *task,
 			       const struct mm_struct *last)
 {
 	struct mm_struct *mm = get_task_mm(task);
+	struct task_struct *speaker;
 
+	if (!mm) {
+		/* A thread that leads may end before the others. */
+		rcu_read_lock();
+		speaker = sol_member_speaker(task);
+		mm = speaker ? get_task_mm(speaker) : NULL;
+		rcu_read_unlock();
+	}
 	if (!mm || (group_id_of_mm(mm) == group->id && mm != last))
 		return mm;
 	mmput_async(mm);

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Threads of one process have their own colours (TintMalloc III.B). */
+/*
+ * Threads of one process have their own colours (TintMalloc III.B). A process whose main
+ * thread has ended joins a group as any other.
+ */
+#define _GNU_SOURCE
 #include "../lib/guest.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define N_THREADS 4
@@ -32,6 +40,95 @@ static void *body(void *arg)
 		    name, "join %d, %ld in, %ld out (first %#lx)", err, sum.in,
 		    sum.out, sum.first_out);
 	return NULL;
+}
+
+/* ---- The main thread ends first ---- */
+
+#define MOVED_SETS	"6-7"
+
+struct orphan {
+	pid_t tid;
+	char *memory;
+};
+
+static int told[2], written[2];
+
+static void *stays(void *arg)
+{
+	struct orphan self = { gettid(), guest_map_anon(BYTES) };
+	struct guest_audit sum;
+	char byte;
+
+	(void)arg;
+	if (write(told[1], &self, sizeof(self)) != sizeof(self) || read(written[0], &byte, 1) != 1)
+		exit(1);
+	sum = guest_audit_range(self.memory, BYTES, MOVED_SETS, NULL);
+	guest_check(sum.in == (long)(BYTES / GUEST_PAGE) && !sum.out, "threads-written-by-others",
+		    "%ld in, %ld out (first %#lx)", sum.in, sum.out, sum.first_out);
+	fflush(stdout);
+	write(told[1], &self, sizeof(self));
+	pause();
+	return NULL;
+}
+
+/* Is the main thread of @pid a zombie? */
+static bool ended(pid_t pid)
+{
+	char path[64], text[256] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, pid);
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		guest_die("%s", path);
+	close(fd);
+	return strstr(text, ") Z ");
+}
+
+static void main_thread_ends_first(void)
+{
+	static char data[BYTES];
+	struct orphan orphan;
+	pthread_t thread;
+	char path[64];
+	int err, fd;
+	pid_t pid;
+
+	guest_group("before", "4-5");
+	guest_group("after", MOVED_SETS);
+	if (pipe(told) || pipe(written))
+		guest_die("pipe");
+	pid = fork();
+	if (!pid) {
+		if (guest_join("before") || pthread_create(&thread, NULL, stays, NULL))
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	/* A thread that ends shall not leave us waiting. */
+	close(told[1]);
+	close(written[0]);
+	if (read(told[0], &orphan, sizeof(orphan)) != sizeof(orphan))
+		guest_die("the thread said nothing");
+	while (!ended(pid))
+		usleep(1000);
+	err = guest_writef("groups/after/procs", "%d", pid);
+	guest_check(!err, "threads-of-an-ended-main-join", "returned %d, %s", err, guest_status());
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", pid, orphan.tid);
+	fd = open(path, O_RDWR);
+	memset(data, 1, sizeof(data));
+	if (fd < 0 || pwrite(fd, data, BYTES, (off_t)orphan.memory) != (ssize_t)BYTES)
+		guest_die("%s", path);
+	close(fd);
+	write(written[1], "", 1);
+	if (read(told[0], &orphan, sizeof(orphan)) != sizeof(orphan))
+		guest_die("the thread ended");
+	err = guest_writef("groups/after/recolor", "%d", pid);
+	guest_check(!err, "threads-of-an-ended-main-recolor", "returned %d, %s", err,
+		    guest_status());
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	guest_ungroup("before");
+	guest_ungroup("after");
 }
 
 int main(void)
@@ -68,5 +165,6 @@ int main(void)
 	guest_check(sum.present == (long)(BYTES / GUEST_PAGE),
 		    "threads-main-uncolored", "%ld present, %ld on the move",
 		    sum.present, sum.swapped);
+	main_thread_ends_first();
 	return guest_exit();
 }

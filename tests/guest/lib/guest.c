@@ -228,7 +228,7 @@ static int open_proc(pid_t pid, const char *file)
 	if (pid)
 		snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
 	else
-		snprintf(path, sizeof(path), "/proc/self/%s", file);
+		snprintf(path, sizeof(path), "/proc/thread-self/%s", file);
 	fd = open(path, O_RDONLY);
 	if (fd < 0)
 		guest_die("%s: %s", path, strerror(errno));
