@@ -354,8 +354,12 @@ static void search(const struct choice *c, u32 from, u32 to,
 			n = count_usable(c, seed, from, to);
 			if (n > f->most_sets)
 				f->most_sets = n;
-			if (n < c->want->n_sets)
+			if (n < c->want->n_sets) {
+				/* Without LLC colours all are of one class. */
+				if (!c->want->n_llc)
+					return;
 				continue;
+			}
 			f->seed = seed;
 			f->from = from;
 			f->to = to;

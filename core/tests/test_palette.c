@@ -454,6 +454,31 @@ TEST(busy_sets_are_not_free)
 	CHECK_EQ(node_of(&a), 0);
 }
 
+static u32 asked;
+
+static u64 counts_questions(const void *ctx, u32 set)
+{
+	(void)ctx;
+	asked++;
+	return set == 0;
+}
+
+/* What is asked of a set costs, and a fault waits for the answer. */
+TEST(a_refusal_asks_few_times_for_each_set)
+{
+	struct owner a;
+	struct sol_want want = { .near = 1, .allowed = ~0ull };
+
+	load_map(&map, "opteron-6128");
+	new_palette();
+	palette.in_use = counts_questions;
+	want.n_sets = map.n_bank_sets;
+	asked = 0;
+	init(&a);
+	CHECK(sol_palette_assign(&palette, &want, &a.colors, &err));
+	CHECK(asked <= 8 * map.n_bank_sets);
+}
+
 static void check_rectangle(const struct owner *o)
 {
 	u32 set, llc;

@@ -5,6 +5,7 @@
 
 #include <linux/shrinker.h>
 #include <linux/slab.h>
+#include <linux/swap.h>
 #include <linux/version.h>
 
 typedef unsigned long sol_shrink_fn(struct shrinker *shrinker,
@@ -36,6 +37,17 @@ sol_shrinker_register(const char *name, sol_shrink_fn *count,
 	}
 #endif
 	return s;
+}
+
+/* A shrinker's scan freed @pages, which are on no LRU list. */
+static inline void sol_shrinker_reclaimed(unsigned long pages)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+	mm_account_reclaimed_pages(pages);
+#else
+	if (current->reclaim_state)
+		current->reclaim_state->reclaimed_slab += pages;
+#endif
 }
 
 static inline void sol_shrinker_unregister(struct shrinker *s)

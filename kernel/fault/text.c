@@ -25,6 +25,7 @@
 #include <linux/string.h>
 
 #include "../group/group.h"
+#include "../hook/hook.h"
 #include "text.h"
 
 static u8 text_of(u16 id)
@@ -51,16 +52,19 @@ static bool is_constant(const struct inode *inode)
 /* Is @file a program or a library? The loader has read its head already. */
 static bool is_program(struct address_space *file)
 {
+	/* To put the last reference may sleep, and unloading waits for sections only. */
+	int users = sol_lists_begin();
 	struct folio *folio = filemap_get_folio(file, 0);
+	bool is = false;
 	const void *head;
-	bool is;
 
-	if (IS_ERR_OR_NULL(folio))
-		return false;
-	head = kmap_local_folio(folio, 0);
-	is = folio_test_uptodate(folio) && !memcmp(head, ELFMAG, SELFMAG);
-	kunmap_local(head);
-	folio_put(folio);
+	if (!IS_ERR_OR_NULL(folio)) {
+		head = kmap_local_folio(folio, 0);
+		is = folio_test_uptodate(folio) && !memcmp(head, ELFMAG, SELFMAG);
+		kunmap_local(head);
+		folio_put(folio);
+	}
+	sol_lists_end(users);
 	return is;
 }
 

@@ -186,23 +186,29 @@ u64 sol_store_listed(struct sol_group *group)
 	return sum;
 }
 
-/* A batch for each cell, again and again until no cell gets any more. */
+/*
+ * A batch for each cell, again and again until no cell gets any more. Memory that goes
+ * offline waits for one cell's section at most.
+ */
 u64 sol_store_fill_all(void)
 {
-	int users = sol_lists_begin();
 	const struct sol_map *map = READ_ONCE(sol_store.map);
 	u32 i, n, n_cells = map ? map->n_cells : 0;
 	u64 got = 0;
+	int users;
 
 	for (i = 0; i < n_cells; i++)
 		sol_refill_retry(i);
 	do {
 		for (i = 0, n = 0; i < n_cells; i++) {
+			if (fatal_signal_pending(current))
+				return got + n;
+			users = sol_lists_begin();
 			n += refill(i, 32);
+			sol_lists_end(users);
 			cond_resched();
 		}
 		got += n;
-	} while (n && !fatal_signal_pending(current));
-	sol_lists_end(users);
+	} while (n);
 	return got;
 }

@@ -47,6 +47,8 @@ static unsigned long reclaim_scan(struct shrinker *s, struct shrink_control *sc)
 {
 	unsigned long given = sol_store_shrink(sc->nid, sc->nr_to_scan);
 
+	/* Or reclaim goes on, to page cache and swap, and allocations fail beside free memory. */
+	sol_shrinker_reclaimed(given);
 	return given ?: SHRINK_STOP;
 }
 
@@ -138,8 +140,11 @@ static struct sol_probe failure_probe = { "memory_failure_event", probe_failure 
 
 static long accounted[MAX_NUMNODES];	/* by the work only */
 
+/* A node that went offline has a sum to give back; one that never came has no NODE_DATA. */
 static void account(int nid, long now)
 {
+	if (now == accounted[nid])
+		return;
 	mod_node_page_state(NODE_DATA(nid), NR_KERNEL_MISC_RECLAIMABLE,
 			    now - accounted[nid]);
 	accounted[nid] = now;
@@ -152,8 +157,8 @@ static void account_all(struct work_struct *work)
 {
 	int nid;
 
-	for_each_online_node(nid)
-		account(nid, sol_store_count(nid));
+	for_each_node_state(nid, N_POSSIBLE)
+		account(nid, node_online(nid) ? sol_store_count(nid) : 0);
 	queue_delayed_work(sol_unbound_wq(), &account_work, ACCOUNT_PERIOD);
 }
 
@@ -162,7 +167,7 @@ static void account_end(void)
 	int nid;
 
 	cancel_delayed_work_sync(&account_work);
-	for_each_online_node(nid)
+	for_each_node_state(nid, N_POSSIBLE)
 		account(nid, 0);
 }
 

@@ -170,13 +170,14 @@ static int visit_pte(pte_t *pte, unsigned long addr, unsigned long next,
 		return 1;
 	}
 	if (!pte_present(entry) || pte_special(entry) ||
-	    !pfn_valid(pte_pfn(entry)) || pte_pfn(entry) >= sol_store.n_frames)
+	    !pfn_valid(pte_pfn(entry)))
 		goto next;
 	page = pte_page(entry);
 	if (is_zone_device_page(page))
 		goto next;
 	recolor_job.report.seen++;
-	if (in_place(r, pte_pfn(entry))) {
+	/* Memory that was plugged in since is in nobody's colours. */
+	if (pte_pfn(entry) < sol_store.n_frames && in_place(r, pte_pfn(entry))) {
 		recolor_job.report.in_place++;
 		goto next;
 	}

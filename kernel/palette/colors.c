@@ -371,16 +371,23 @@ out:
  * sol_group_capacity() - memory in a group's colours
  * @group: the group
  *
- * Return: bytes of the machine's memory; 0: the group does not colour.
+ * Anyone may ask, so that the sum is made of a copy, without the mutex that faults wait for.
+ *
+ * Return: bytes of the machine's memory; 0: the group does not colour, or no memory.
  */
 u64 sol_group_capacity(const struct sol_group *group)
 {
-	const struct sol_map *map = sol_map_in_use();
+	const struct sol_map *map = sol_map_in_use();	/* stays while the group is there */
+	struct sol_colors *colors = sol_colors_new(map);
 	u64 bytes = 0;
 
+	if (!colors)
+		return 0;
 	mutex_lock(&sol_group_mutex);
-	if (sol_colors_restrict(&group->colors))
-		bytes = sol_colors_bytes(map, &group->colors);
+	sol_colors_copy(map, colors, &group->colors);
 	mutex_unlock(&sol_group_mutex);
+	if (sol_colors_restrict(colors))
+		bytes = sol_colors_bytes(map, colors);
+	sol_colors_free(colors);
 	return bytes;
 }

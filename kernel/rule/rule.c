@@ -22,6 +22,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
+#include <linux/user_namespace.h>
 
 #include "../command/status.h"
 #include "../group/member.h"
@@ -267,6 +268,21 @@ static void rule_count(u64 serial, bool refused)
 	mutex_unlock(&rule_mutex);
 }
 
+/*
+ * Who answers for the current task: the user that made its user namespace, for such a user
+ * has many numbers there, and each would have a limit of its own.
+ */
+static kuid_t answerable_uid(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+	kuid_t uid = current_uid();
+
+	for (; ns->parent; ns = ns->parent)
+		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			uid = ns->owner;
+	return uid;
+}
+
 /* A group with free colours, one reference; or an ERR_PTR, words. */
 static struct sol_group *group_new(const struct sol_rule_grant *grant)
 {
@@ -282,7 +298,7 @@ static struct sol_group *group_new(const struct sol_rule_grant *grant)
 	if (IS_ERR(group))
 		return group;
 	group->exhaust = grant->exhaust;
-	sol_quota_begin(group, grant->quota, current_uid());
+	sol_quota_begin(group, grant->quota, answerable_uid());
 	err = sol_group_auto(group, &want);
 	if (!err)
 		return group;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,34 @@ struct run {
 	char sets[4096];
 };
 
+/*
+ * In a child of NOBODY: become user @inside of a user namespace of its own, in which it
+ * has more numbers (subuid(5)). Who writes them down is run_as().
+ */
+static void become_subordinate(uid_t inside)
+{
+	if (unshare(CLONE_NEWUSER) || raise(SIGSTOP) || setuid(inside))
+		_exit(4);
+}
+
+static void map_subordinates(pid_t pid)
+{
+	char path[64], text[64];
+	int fd, n, status;
+
+	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
+		guest_die("a user namespace: status %#x", status);
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+	n = snprintf(text, sizeof(text), "0 %d 1\n1 100000 100\n", NOBODY);
+	fd = open(path, O_WRONLY);
+	if (fd < 0 || write(fd, text, n) != n)
+		guest_die("%s: %s", path, strerror(errno));
+	close(fd);
+	kill(pid, SIGCONT);
+}
+
+static uid_t subordinate;	/* not 0: whom run_as() runs as, in a namespace of NOBODY's */
+
 static struct run run_as(uid_t uid, const char *path)
 {
 	struct run run = { 0 };
@@ -102,12 +131,16 @@ static struct run run_as(uid_t uid, const char *path)
 		close(31);
 		if (uid && setuid(uid))
 			_exit(3);
+		if (subordinate)
+			become_subordinate(subordinate);
 		execl(path, path, "ruled", NULL);
 		_exit(2);
 	}
 	close(report[1]);
 	close(go[0]);
 	run.go = go[1];
+	if (subordinate)
+		map_subordinates(run.pid);
 	if (read(report[0], &c, 1) == 1)
 		snprintf(run.sets, sizeof(run.sets), "%s", sets_of(run.pid));
 	close(report[0]);
@@ -421,6 +454,23 @@ static int coloured_of(uid_t uid, int n, const char *exe)
 	return coloured;
 }
 
+/* The same of users that are all NOBODY's, in namespaces of its own. */
+static int coloured_of_subordinates(int n, const char *exe)
+{
+	struct run runs[64];
+	int i, coloured = 0;
+
+	for (i = 0; i < n; i++) {
+		subordinate = i + 1;
+		runs[i] = run_as(NOBODY, exe);
+		coloured += is_coloured(runs[i].pid);
+	}
+	subordinate = 0;
+	for (i = 0; i < n; i++)
+		finish(&runs[i]);
+	return coloured;
+}
+
 /* Nobody takes all colours by running a rule's program again and again. */
 static void check_limits(const char *exe)
 {
@@ -460,6 +510,9 @@ static void check_limits(const char *exe)
 	rule_set("user_limit", "3");
 	got = coloured_of(NOBODY, 6, exe);
 	guest_check(got == 3, "rule-user-limit-set", "%d of 6", got);
+	wait_for_nobody();
+	got = coloured_of_subordinates(6, exe);
+	guest_check(got == 3, "rule-user-limit-of-subordinates", "%d of 6", got);
 	wait_for_nobody();
 	rule_set("limit", "2");
 	got = coloured_of(0, 6, exe);
