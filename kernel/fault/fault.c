@@ -323,7 +323,8 @@ notrace unsigned long sol_fault_folio(gfp_t gfp, int order,
 		return folio_asked(id, gfp, order, vma);
 	gfp = zeroing(gfp, vma);
 	if (likely(local_will_do(vma))) {
-		page = sol_cpu_list_get(id, NUMA_NO_NODE, gfp, false, true);
+		page = sol_cpu_list_get(id, NUMA_NO_NODE, gfp,
+					SOL_USE_MOVABLE, true);
 		if (likely(page)) {
 			trace_soloist_fault(id, page_to_pfn(page), SOL_AT_HAND);
 			return (unsigned long)page;
@@ -344,7 +345,7 @@ unsigned long sol_fault_table(gfp_t gfp, unsigned int order, int alloc_flags,
 			      const struct alloc_context *ac)
 {
 	struct sol_request rq = {
-		.gfp = gfp, .table = true, .modest = true,
+		.gfp = gfp, .use = SOL_USE_TABLE, .modest = true,
 		.allowed = ac->nodemask,
 	};
 	struct page *page;

@@ -71,7 +71,7 @@ static struct page *scan_lists(const struct sol_request *rq, int nid,
 			}
 			if (sol_cell_listed(c.cell[i]))
 				page = sol_store_take(c.cell[i], rq->id,
-						      rq->gfp, rq->table);
+						      rq->gfp, rq->use);
 			i = sol_cells_next(i, c.n, c.per_set);
 		}
 		if (page)
@@ -86,7 +86,7 @@ static struct page *from_lists(const struct sol_request *rq, int nid)
 	struct page *page;
 	u32 at = 0;
 
-	page = sol_cpu_list_get(rq->id, nid, rq->gfp, rq->table, false);
+	page = sol_cpu_list_get(rq->id, nid, rq->gfp, rq->use, false);
 	while (!page) {
 		page = scan_lists(rq, nid, &at);
 		if (!at || at >= SCAN_MAX)
@@ -152,7 +152,7 @@ static struct page *from_remote_cpu_list(const struct sol_request *rq,
 		nid = next_node_near(rq, &done);
 		if (nid != NUMA_NO_NODE)
 			page = sol_cpu_list_get(rq->id, nid, rq->gfp,
-						rq->table, true);
+						rq->use, true);
 	}
 	if (page && anywhere)
 		sol_cpu_lists_go_remote(rq->id, nid);

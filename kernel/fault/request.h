@@ -16,7 +16,7 @@
  * struct sol_request - a request for one page
  * @id: the group whose colours the page shall have
  * @gfp: whether the request may sleep and reclaim, and whether the page is zero
- * @table: the page is for a page table, so not in memory that must be movable
+ * @use: what the page is for
  * @modest: a page out of colour will do, so that one wait for supply is enough
  * @target: the page is the target of a migration, which counts a failure itself
  * @nid: the preferred node; NUMA_NO_NODE: the one near the CPU
@@ -28,7 +28,7 @@
 struct sol_request {
 	u16 id;
 	gfp_t gfp;
-	bool table;
+	enum sol_page_use use;
 	bool modest;
 	bool target;
 	int nid;
@@ -81,7 +81,7 @@ static __always_inline struct page *sol_request_page(struct sol_request *rq)
 			return sol_request_slow(rq);
 		rq->nid = nid;
 	}
-	page = sol_cpu_list_get(rq->id, nid, rq->gfp, rq->table, true);
+	page = sol_cpu_list_get(rq->id, nid, rq->gfp, rq->use, true);
 	rq->rung = SOL_AT_HAND;
 	return likely(page) ? page : sol_request_slow(rq);
 }

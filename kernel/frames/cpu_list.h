@@ -205,14 +205,14 @@ static inline int sol_cells_local_node(const struct sol_cells *cells)
  * @id: the group
  * @nid: node; NUMA_NO_NODE: the nearest one where the group has cells
  * @gfp: of the request; __GFP_ZERO: the page must be zero
- * @table: the page is for a page table
+ * @use: what the page is for
  * @even: as for sol_cpu_list_refill()
  *
  * Interrupts are on. Return: a page, as sol_page_out() makes it; NULL: neither this CPU's
  * lists nor the first lists of the group's cells have one.
  */
 static __always_inline struct page *sol_cpu_list_get(u16 id, int nid, gfp_t gfp,
-						     bool table, bool even)
+						     enum sol_page_use use, bool even)
 {
 	const struct sol_cells *cells;
 	struct sol_cpu_list *list;
@@ -247,7 +247,7 @@ static __always_inline struct page *sol_cpu_list_get(u16 id, int nid, gfp_t gfp,
 			goto none;
 	}
 	pfn = batch->pfn[batch->n - 1];
-	if (unlikely(!sol_frame_fit(pfn, table))) {
+	if (unlikely(!sol_frame_fit(pfn, use))) {
 		sol_batch_drop_unfit(batch);
 		goto none;	/* the lists will find another */
 	}
@@ -255,10 +255,11 @@ static __always_inline struct page *sol_cpu_list_get(u16 id, int nid, gfp_t gfp,
 	cell = batch->cell;
 	zero = batch->zero;
 	sol_frames_use(&sol_store, cell, pfn, id);
-	sol_group_charge(g, zero && gfp & __GFP_ZERO, table);
+	sol_group_charge(g, zero && gfp & __GFP_ZERO,
+			 use == SOL_USE_TABLE);
 	sol_cpu_lists_unlock(lists);
 	local_irq_enable();
-	return sol_page_out(pfn, gfp, zero, table);
+	return sol_page_out(pfn, gfp, zero, use);
 none:
 	sol_cpu_lists_unlock(lists);
 	local_irq_enable();

@@ -319,14 +319,14 @@ struct page *sol_refill_same_color(struct page *page, gfp_t gfp)
 	/* The page is in use, so its group exists. */
 	id = READ_ONCE(frame->link);
 	preempt_disable();
-	new = sol_store_take(cell, id, gfp, false);
+	new = sol_store_take(cell, id, gfp, SOL_USE_MOVABLE);
 	preempt_enable();
 	if (!new && gfpflags_allow_blocking(gfp)) {
 		users = sol_lists_begin();
 		sol_refill(cell, sol_refill_batch(cell), &budget);
 		sol_lists_end(users);
 		preempt_disable();
-		new = sol_store_take(cell, id, gfp, false);
+		new = sol_store_take(cell, id, gfp, SOL_USE_MOVABLE);
 		preempt_enable();
 	}
 	return new;

@@ -48,7 +48,8 @@ atomic64_t sol_taken, sol_given, sol_lost;
 DEFINE_STATIC_CALL_NULL(sol_post_alloc, sol_post_alloc_fn);
 DEFINE_STATIC_KEY_FALSE(sol_debug_pages);
 
-struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table)
+struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp,
+			    enum sol_page_use use)
 {
 	struct sol_group *g = group_get_fast(id);
 	unsigned long flags;
@@ -61,7 +62,7 @@ struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table)
 	sol_cell_unlock_irqrestore(cell, -(long)got, flags);
 	if (!got)
 		return NULL;
-	if (unlikely(!sol_frame_fit(pfn, table))) {
+	if (unlikely(!sol_frame_fit(pfn, use))) {
 		if (PageHWPoison(pfn_to_page(pfn)))
 			sol_store_drop(pfn);
 		else
@@ -70,8 +71,9 @@ struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table)
 	}
 	sol_frames_use(&sol_store, cell, pfn, id);
 	if (g)
-		sol_group_charge(g, zero && gfp & __GFP_ZERO, table);
-	return sol_page_out(pfn, gfp, zero, table);
+		sol_group_charge(g, zero && gfp & __GFP_ZERO,
+				 use == SOL_USE_TABLE);
+	return sol_page_out(pfn, gfp, zero, use);
 }
 
 u32 sol_store_hold(u64 pfn)

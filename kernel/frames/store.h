@@ -161,15 +161,23 @@ static inline bool sol_cell_backs_off(u32 cell)
 
 DECLARE_STATIC_KEY_FALSE(sol_debug_pages);
 
+/* What a page is for. What does not move must not be in memory that must be movable. */
+enum sol_page_use {
+	SOL_USE_MOVABLE,
+	SOL_USE_FIXED,
+	SOL_USE_TABLE,	/* fixed, too: a page table, which the group counts */
+};
+
 /*
  * Make a frame that has just left the lists a page, zeroed if @gfp says so, with one
- * reference; a page table (@table) has as many as get_page_from_freelist() gives it.
+ * reference; a page table has as many as get_page_from_freelist() gives it.
  * Whether init_on_alloc requires that it is zeroed is the caller's decision, who knows
  * whether the page will be written as a whole. ->private is 0 already: the kernel's
  * free and a refill set it.
  */
 static __always_inline struct page *sol_page_out(u64 pfn, gfp_t gfp,
-						 bool is_zero, bool table)
+						 bool is_zero,
+						 enum sol_page_use use)
 {
 	struct page *page = pfn_to_page(pfn);
 
@@ -177,23 +185,22 @@ static __always_inline struct page *sol_page_out(u64 pfn, gfp_t gfp,
 		sol_page_prepare(page, gfp);
 	else if (!is_zero && gfp & __GFP_ZERO)
 		clear_highpage(page);
-	if (!(table && SOL_FREELIST_PAGES_ARE_FROZEN))
+	if (use != SOL_USE_TABLE || !SOL_FREELIST_PAGES_ARE_FROZEN)
 		init_page_count(page);
 	clear_page_pfmemalloc(page);
 	return page;
 }
 
 /*
- * May this frame, held by the caller, be handed out? A page table does not move, so
- * it is not put into memory that must be movable. A frame that failed while it was
- * free is not used again (keep/reclaim.c takes it away).
+ * May this frame, held by the caller, be handed out? One that failed while it was free
+ * is not used again (keep/reclaim.c takes it away).
  */
-static inline bool sol_frame_fit(u64 pfn, bool table)
+static inline bool sol_frame_fit(u64 pfn, enum sol_page_use use)
 {
 	struct page *page = pfn_to_page(pfn);
 
 	return !PageHWPoison(page) &&
-	       !(table && page_zonenum(page) == ZONE_MOVABLE);
+	       (use == SOL_USE_MOVABLE || page_zonenum(page) != ZONE_MOVABLE);
 }
 
 /**
@@ -201,12 +208,12 @@ static inline bool sol_frame_fit(u64 pfn, bool table)
  * @cell: one of the group's
  * @id: of the group, where the page is counted
  * @gfp: of the request; __GFP_ZERO: the page must be zero
- * @table: the page is for a page table
+ * @use: what the page is for
  *
  * Call it in the preempt-off section in which the group's cells were read. Return: a
  * page, as sol_page_out() makes it; NULL: no frame is listed, or it does not fit.
  */
-struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, bool table);
+struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, enum sol_page_use use);
 
 /* ---- Taking back ---- */
 

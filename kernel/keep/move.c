@@ -194,7 +194,7 @@ static unsigned long target_in_color(struct folio *src, struct sol_request *rq)
 	struct page *page = NULL;
 	int users = sol_lists_begin();
 
-	if (rq->nid == folio_nid(src) && !rq->table)
+	if (rq->nid == folio_nid(src) && rq->use == SOL_USE_MOVABLE)
 		page = sol_refill_same_color(&src->page, rq->gfp);
 	if (!page) {
 		rq->id = owner_of(src);
@@ -226,7 +226,7 @@ unsigned long sol_on_migration_target(struct folio *src,
 	if (!in_color(src))
 		return SOL_PASS;
 	rq.nid = target->nid == NUMA_NO_NODE ? folio_nid(src) : target->nid;
-	rq.table = !(target->gfp_mask & __GFP_MOVABLE);
+	rq.use = target->gfp_mask & __GFP_MOVABLE ? SOL_USE_MOVABLE : SOL_USE_FIXED;
 	allowed = nodemask_of_node(rq.nid);
 	rq.allowed = &allowed;
 	return target_in_color(src, &rq);
