@@ -12,6 +12,7 @@
  *
  * Locking: what migration takes; the caller holds nothing.
  */
+#include <linux/fs.h>
 #include <linux/ktime.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
@@ -139,9 +140,28 @@ void sol_batch_move(struct sol_move_batch *batch)
 	r->longest_us = max(r->longest_us, div_u64(ns, NSEC_PER_USEC));
 }
 
+/*
+ * The file of a locked @folio that could not be split for its dirty data: of a disk, for a
+ * server's answer we don't wait. With a reference, or NULL.
+ */
+static struct inode *dirty_file(struct folio *folio)
+{
+	struct inode *inode;
+
+	if (folio_test_anon(folio) || folio_test_swapbacked(folio) ||
+	    !folio_test_dirty(folio) || !folio->mapping)
+		return NULL;
+	inode = folio->mapping->host;
+	if (!sb_is_blkdev_sb(inode->i_sb) &&
+	    !(inode->i_sb->s_type->fs_flags & FS_REQUIRES_DEV))
+		return NULL;
+	return igrab(inode);
+}
+
 bool sol_page_split(struct page *page)
 {
 	struct folio *folio = page_folio(page);
+	struct inode *written = NULL;
 	bool split = false;
 
 	if (!can_split || !folio_test_lru(folio) || !folio_trylock(folio))
@@ -150,8 +170,15 @@ bool sol_page_split(struct page *page)
 		split = !static_call(sol_batch_split)(page, NULL, 0);
 	else
 		split = page_folio(page) == folio;
+	if (!split && page_folio(page) == folio)
+		written = dirty_file(folio);
 	/* Once split, the lock is that of the page that we hold. */
 	folio_unlock(page_folio(page));
+	if (written) {
+		/* For the caller's next pass. */
+		filemap_flush(written->i_mapping);
+		iput(written);
+	}
 	return split;
 }
 

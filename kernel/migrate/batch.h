@@ -94,7 +94,10 @@ static inline bool sol_batch_full(const struct sol_move_batch *batch)
 /* Migrate the batch. It never waits for a lock that others hold. Count what stayed. */
 void sol_batch_move(struct sol_move_batch *batch);
 
-/* Split the huge page around @page, which is referenced. Return: it is split. */
+/*
+ * Split the large folio around @page, which is referenced. Return: it is split. If a disk's
+ * file has written nothing of it yet, it does now, for a later try. May sleep.
+ */
 bool sol_page_split(struct page *page);
 
 void sol_batch_init(void);

@@ -30,9 +30,9 @@ static int evict(void)
 {
 	int err = guest_write(EVICT, "1");
 
-	printf("# moved %lld, dropped %lld, pinned %lld, busy %lld, no_room %lld, kernel %lld\n",
+	printf("# moved %lld, dropped %lld, pinned %lld, busy %lld, huge %lld, no_room %lld, kernel %lld\n",
 	       report("moved"), report("dropped"), report("pinned"),
-	       report("busy"), report("no_room"), report("kernel"));
+	       report("busy"), report("huge"), report("no_room"), report("kernel"));
 	return err;
 }
 
