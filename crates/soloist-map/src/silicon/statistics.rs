@@ -1,6 +1,6 @@
 //! How sure a difference is: signed ranks, and an interval of the median.
 
-use std::f64::consts::LN_2;
+use std::f64::consts::{LN_2, PI};
 
 use serde::{Deserialize, Serialize};
 use soloist_core::statistics::median;
@@ -53,8 +53,11 @@ fn left_out(values: usize) -> usize {
     0
 }
 
-/// Chance that values whose signs are luck lie as far above 0: Wilcoxon's signed
-/// ranks, exactly, by counting the choices of signs that give each sum.
+/// Values of which all choices of signs are counted: their number grows with the third power.
+const MOST_COUNTED: usize = 200;
+
+/// Chance that values whose signs are luck lie as far above 0: Wilcoxon's signed ranks, of up to
+/// [`MOST_COUNTED`] exactly, by counting the choices of signs that give each sum.
 #[must_use]
 pub fn chance(values: &[f64]) -> f64 {
     let mut order: Vec<usize> = (0..values.len()).collect();
@@ -69,17 +72,58 @@ pub fn chance(values: &[f64]) -> f64 {
             _ => rank,
         })
         .sum();
-    let most = values.len() * (values.len() + 1) / 2;
+    let seen = seen.div_ceil(2);
+    match values.len() <= MOST_COUNTED {
+        true => counted(values.len(), seen),
+        false => normal(values.len(), seen),
+    }
+}
+
+/// Chance that so many signs give a sum of ranks of `seen` or more, by counting.
+fn counted(values: usize, seen: usize) -> f64 {
+    let most = values * (values + 1) / 2;
     // Share of the choices with each sum of ranks above 0.
     let mut share = vec![0.0f64; most + 1];
     share[0] = 1.0;
-    for rank in 1..=values.len() {
+    for rank in 1..=values {
         for sum in (0..=most).rev() {
             let with = if sum >= rank { share[sum - rank] } else { 0.0 };
             share[sum] = (share[sum] + with) / 2.0;
         }
     }
-    share[seen.div_ceil(2)..].iter().sum::<f64>().min(1.0)
+    share[seen..].iter().sum::<f64>().min(1.0)
+}
+
+/// The same where they are many: sums are nearly normal then.
+fn normal(values: usize, seen: usize) -> f64 {
+    let n = values as f64;
+    let mean = n * (n + 1.0) / 4.0;
+    let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
+    above((seen as f64 - 0.5 - mean) / deviation)
+}
+
+/// Share of a normal distribution above so many deviations, by Simpson's rule: far out, too, all
+/// of its digits count.
+fn above(deviations: f64) -> f64 {
+    const STEPS: u32 = 1000;
+    let x = deviations.abs();
+    // Behind this there is nothing left.
+    let step = f64::min(10.0, 40.0 / x) / f64::from(STEPS);
+    let height = |at: f64| (-x * at - at * at / 2.0).exp();
+    let weight = |i: u32| match i {
+        0 | STEPS => 1.0,
+        i if i % 2 == 1 => 4.0,
+        _ => 2.0,
+    };
+    let sum: f64 = (0..=STEPS)
+        .map(|i| weight(i) * height(f64::from(i) * step))
+        .sum();
+    let density = (-x * x / 2.0).exp() / (2.0 * PI).sqrt();
+    let tail = density * sum * step / 3.0;
+    match deviations < 0.0 {
+        true => 1.0 - tail,
+        false => tail,
+    }
 }
 
 /// Holm's procedure: which of these chances are below `limit` all together.
@@ -147,6 +191,44 @@ mod tests {
         assert!((found - 1.0 / 16.0).abs() < 0.01, "{found}");
         assert_eq!(median(&mut [4.0, 1.0, 3.0, 2.0]), 2.5);
         assert_eq!(median(&mut [4.0, 1.0, 3.0]), 3.0);
+    }
+
+    /// Where values are too many to count all signs, the normal distribution says the same.
+    #[test]
+    fn many_signs_are_judged_as_few_are() {
+        let most = MOST_COUNTED * (MOST_COUNTED + 1) / 2;
+        for seen in [
+            most / 4,
+            most / 2,
+            most * 11 / 20,
+            most * 3 / 5,
+            most * 13 / 20,
+        ] {
+            let (exact, nearly) = (counted(MOST_COUNTED, seen), normal(MOST_COUNTED, seen));
+            // Far out it says less, never more.
+            assert!(
+                (0.99..1.2).contains(&(nearly / exact)),
+                "{seen} of {most}: {nearly} for {exact}"
+            );
+        }
+        for (deviations, share) in [
+            (0.0, 0.5),
+            (2.5758, 0.005),
+            (-1.0, 0.841_345),
+            (6.0, 9.866e-10),
+        ] {
+            assert!(
+                (above(deviations) / share - 1.0).abs() < 1e-4,
+                "{deviations}"
+            );
+        }
+        // As many blocks as may be asked for, in no time.
+        let values: Vec<f64> = (0..10_000).map(|i| f64::from(i % 100) - 49.0).collect();
+        assert!(
+            (1e-9..0.05).contains(&chance(&values)),
+            "{}",
+            chance(&values)
+        );
     }
 
     /// The smallest of four must lie below a quarter of the limit, the next below a third.
