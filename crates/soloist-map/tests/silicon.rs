@@ -167,3 +167,20 @@ fn pairs_that_are_slow_by_accident_are_no_bank() {
         "{error}"
     );
 }
+
+/// Of 1024 banks one pair in 1024 conflicts: 256 lines take more pairs than any constant that
+/// time does not set.
+#[test]
+fn lines_are_looked_for_until_the_deadline() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/banks-1024.toml");
+    let mut of_many = memory(file, "low", 1);
+    let mut meter = Meter::new(&mut of_many, Duration::from_secs(600), 1);
+    let found = sets::many(&mut meter, 2, 256, &mut |_| {}).unwrap();
+    assert!(found.iter().all(|lines| lines.len() == 256));
+    let mut meter = Meter::new(&mut of_many, Duration::from_millis(200), 1);
+    let error = sets::many(&mut meter, 2, 4096, &mut |_| {}).unwrap_err();
+    assert!(
+        matches!(error, SetsError::TooFew { pairs, found, .. } if pairs > found),
+        "{error}"
+    );
+}

@@ -9,8 +9,8 @@ use crate::detect::pool::of_nodes;
 
 /// Lines of the victim, and of its neighbour, in each bank.
 pub const LINES: usize = 32;
-/// Pairs that are looked through for the lines of one bank.
-const LOOKED_THROUGH: usize = 200_000;
+/// Lines that are drawn in vain, one after another, before no more are looked for.
+const IN_VAIN: usize = 100_000;
 /// Lines that are tried as the second bank's first.
 const OTHERS: usize = 64;
 /// Odds against a pair of lines that only seems to conflict.
@@ -56,8 +56,10 @@ pub enum SetsError {
     #[error("{0}")]
     Stop(#[from] Stop),
     /// Some are seen, but not for one line after another.
-    #[error("only {found} of {wanted} lines that share a bank with one were found in {LOOKED_THROUGH} pairs: what is slow there is noise, or memory has very many banks")]
+    #[error("only {found} of {wanted} lines that share a bank with one were found in {pairs} pairs: what is slow there is noise, or memory has very many banks, and more time finds more (--deadline)")]
     TooFew {
+        /// Pairs looked through for them.
+        pairs: usize,
         /// Lines found.
         found: usize,
         /// Lines needed.
@@ -217,7 +219,7 @@ fn memory(meter: &Meter<'_>) -> Option<RamRange> {
     })
 }
 
-/// Lines that conflict with `base`, each seen twice.
+/// Lines that conflict with `base`, each seen twice; looked for until the meter's deadline.
 fn lines_of(
     meter: &mut Meter<'_>,
     memory: &RamRange,
@@ -226,23 +228,34 @@ fn lines_of(
     looked_through: &mut usize,
 ) -> Result<Vec<u64>, SetsError> {
     let mut found = Vec::new();
-    for _ in 0..LOOKED_THROUGH {
+    let (mut pairs, mut vain) = (0, 0);
+    // Small memory may have no more lines: nothing is measured then, and no deadline passes.
+    while found.len() < wanted && vain < IN_VAIN {
         let line = meter.random(memory)?;
         if line == base || found.contains(&line) || !meter.source().is_fair(base, line) {
+            vain += 1;
             continue;
         }
-        *looked_through += 1;
-        if meter.is_conflict_among_many(base, line, ODDS)?
-            && meter.is_conflict(base, line, 100.0)?
-        {
-            found.push(line);
-            if found.len() == wanted {
-                return Ok(found);
-            }
+        (pairs, vain) = (pairs + 1, 0);
+        match conflicts(meter, base, line) {
+            Ok(true) => found.push(line),
+            Ok(false) => {}
+            Err(Stop::Deadline) => break,
+            Err(why) => return Err(why.into()),
         }
     }
-    Err(SetsError::TooFew {
-        found: found.len(),
-        wanted,
-    })
+    *looked_through += pairs;
+    match found.len() == wanted {
+        true => Ok(found),
+        false => Err(SetsError::TooFew {
+            pairs,
+            found: found.len(),
+            wanted,
+        }),
+    }
+}
+
+/// Whether two lines conflict, seen twice.
+fn conflicts(meter: &mut Meter<'_>, base: u64, line: u64) -> Result<bool, Stop> {
+    Ok(meter.is_conflict_among_many(base, line, ODDS)? && meter.is_conflict(base, line, 100.0)?)
 }
