@@ -28,6 +28,8 @@ const AT_ONCE: usize = 16;
 const LONGEST: Duration = Duration::from_millis(250);
 /// How long neighbours run before the victim is timed.
 const WARM_UP: Duration = Duration::from_micros(300);
+/// A neighbour that has not begun after this has no processor to run on.
+const BEGINS: Duration = Duration::from_secs(1);
 /// An access that takes longer was interrupted: it says nothing of memory.
 const INTERRUPTED: Duration = Duration::from_micros(20);
 
@@ -116,7 +118,8 @@ impl Cores for RealCores<'_> {
 }
 
 /// Does `what` while so many neighbours, each on its processor of `cpus`, do `act` until they are
-/// told to stop. `None`: there are fewer processors, or one could not be bound.
+/// told to stop. `None`: there are fewer processors, one could not be bound, or another task
+/// never leaves its own to it.
 pub(super) fn with_neighbours<T>(
     cpus: &[usize],
     neighbours: usize,
@@ -129,12 +132,21 @@ pub(super) fn with_neighbours<T>(
         let mut running = Vec::new();
         for ((at, count), &cpu) in counts.iter().enumerate().zip(cpus) {
             let stop = &stop;
-            running.push(scope.spawn(move || bind(cpu).map(|()| act(at, stop, count))));
+            running.push(scope.spawn(move || {
+                count.is_of_this_thread();
+                bind(cpu).map(|()| act(at, stop, count))
+            }));
         }
         let idle = |(count, thread): (&Count, &std::thread::ScopedJoinHandle<'_, _>)| {
             count.turns.load(Relaxed) == 0 && !thread.is_finished()
         };
+        let begun = Instant::now();
         while counts.iter().zip(&running).any(idle) {
+            if begun.elapsed() > BEGINS {
+                stop.store(true, Relaxed);
+                counts.iter().for_each(Count::release);
+                return None;
+            }
             std::hint::spin_loop();
         }
         let warm = Instant::now();
@@ -242,5 +254,24 @@ fn load(company: &Company<'_>, lines: &[usize], stop: &AtomicBool, count: &Count
         if stop.load(Relaxed) {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its processor is never free: it says nothing, and is given up.
+    #[test]
+    fn a_neighbour_that_never_runs_is_given_up() {
+        let act = |_: usize, stop: &AtomicBool, _: &Count| {
+            let begun = Instant::now();
+            while !stop.load(Relaxed) && begun.elapsed() < 5 * BEGINS {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let begun = Instant::now();
+        assert_eq!(with_neighbours(&[0], 1, &act, |_| ()), None);
+        assert!(begun.elapsed() < 4 * BEGINS, "{:?}", begun.elapsed());
     }
 }

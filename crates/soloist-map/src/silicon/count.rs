@@ -1,7 +1,7 @@
 //! What players of accesses share: a count that others look at meanwhile, and how long a
 //! tick of the processor's clock is.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,31 @@ pub(super) struct Count {
     /// Turns; it is alive.
     pub(super) turns: AtomicU64,
     pub(super) accesses: AtomicU64,
+    /// The thread that counts; 0: nobody knows yet.
+    thread: AtomicI32,
+}
+
+impl Count {
+    /// The caller counts here.
+    pub(super) fn is_of_this_thread(&self) {
+        // SAFETY: it takes nothing and never fails.
+        self.thread.store(unsafe { libc::gettid() }, Relaxed);
+    }
+
+    /// Lets the thread run wherever the caller may: it may wait for a processor that another
+    /// task never leaves.
+    pub(super) fn release(&self) {
+        let thread = self.thread.load(Relaxed);
+        // SAFETY: a set of processors is plain bits, and the thread has not been waited for. Where
+        // the kernel refuses, it goes on waiting.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            let size = std::mem::size_of_val(&set);
+            if thread != 0 && libc::sched_getaffinity(0, size, &mut set) == 0 {
+                libc::sched_setaffinity(thread, size, &set);
+            }
+        }
+    }
 }
 
 /// Nanoseconds of a tick of the clock, measured once.
