@@ -247,6 +247,22 @@ fn classes_that_are_none_are_hardly_ever_claimed() {
     assert!(claims <= 1, "{claims} of 20");
 }
 
+/// Few pages of other classes are less pressure; that is no saving by a class of its own.
+#[test]
+fn neighbours_press_as_hard_spread_as_by_class() {
+    let mut machine = SimCaching::new(NOTHING, 2 << 20, 1);
+    let pages = Caching::pages(&machine);
+    let sorted = Sorted {
+        own: pages[..64].to_vec(),
+        others: pages[64..84].to_vec(),
+        classes: 4.0,
+    };
+    let splits = measure(&mut machine, Some(&sorted), plan(1), &mut |_| {}).unwrap();
+    let class = splits.iter().find(|split| split.size == Size::OfClass);
+    let class = class.unwrap();
+    assert!(!class.saved.shown, "{class:?}");
+}
+
 #[test]
 fn too_little_memory_is_refused() {
     let plan = Plan {

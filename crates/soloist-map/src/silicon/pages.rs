@@ -159,6 +159,18 @@ struct Shares {
     theirs: Vec<Vec<u64>>,
 }
 
+impl Shares {
+    /// Pages that each neighbour has, at least.
+    fn pages_of_each(&self) -> usize {
+        self.theirs.iter().map(Vec::len).min().unwrap_or(0)
+    }
+
+    /// Leaves each neighbour so many.
+    fn limit(&mut self, pages: usize) {
+        self.theirs.iter_mut().for_each(|of| of.truncate(pages));
+    }
+}
+
 /// The blocks measured of one split.
 struct Taken {
     bits: Vec<u32>,
@@ -274,11 +286,15 @@ impl Experiment<'_> {
 
     /// Spread and private, either first.
     fn block(&mut self, bits: &[u32], size: Size) -> Option<[Round; 2]> {
-        let spread = self.shares(&[], size);
-        let private = match (size, self.sorted) {
+        let mut spread = self.shares(&[], size);
+        let mut private = match (size, self.sorted) {
             (Size::OfClass, Some(sorted)) => self.shares_by_class(sorted),
             _ => self.shares(bits, size),
         };
+        // Less pressure would save something, too.
+        let pages = spread.pages_of_each().min(private.pages_of_each());
+        spread.limit(pages);
+        private.limit(pages);
         let is_spread_first = self.rng.gen();
         let mut round = |shares: &Shares| self.cores.round(&shares.own, &shares.theirs);
         match is_spread_first {
@@ -322,10 +338,11 @@ impl Experiment<'_> {
         self.deal(own, &others)
     }
 
-    /// Deals as much of `rest` as the cache holds to the neighbours.
+    /// Deals as much of `rest` as the cache holds to the neighbours, as many pages to each.
     fn deal(&self, own: Vec<u64>, rest: &[u64]) -> Shares {
         let neighbours = self.cores.most_neighbours();
-        let each = (self.cores.cache_bytes() / self.page) as usize / neighbours.max(1);
+        let wanted = (self.cores.cache_bytes() / self.page) as usize;
+        let each = wanted.min(rest.len()) / neighbours.max(1);
         let theirs = rest.chunks(each.max(1)).take(neighbours);
         Shares {
             own,
