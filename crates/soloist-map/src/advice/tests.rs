@@ -276,6 +276,7 @@ fn a_channel_inside_each_page_is_not_sold() {
                 saved: difference(30.0, true),
             }],
             by_throughput: Vec::new(),
+            throughput_why: None,
         });
         let items = advise(&Facts::default(), Some(&of)).items;
         let mut items = items.into_iter();

@@ -129,8 +129,8 @@ pub fn find(meter: &mut Meter<'_>, model: &Model) -> Result<Names, Stop> {
         return Ok(Names::default());
     }
     let (ann, sure) = match channels(meter, model)? {
-        Some((ann, sure)) => (ann, sure),
-        None => (Basis::new(), MOST),
+        Seen::Space(ann, sure) => (ann, sure),
+        Seen::NoStreams | Seen::Nothing => (Basis::new(), MOST),
     };
     let within = (1u64 << count) - 1;
     let channel_space = ann.nullspace(within);
@@ -150,17 +150,36 @@ pub fn find(meter: &mut Meter<'_>, model: &Model) -> Result<Names, Stop> {
     Ok(names)
 }
 
+/// Why nobody knows which functions choose the channel.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum NotLookedAt {
+    /// All sums of the functions would be tried.
+    #[error("of {0} functions there are too many sums to try")]
+    Functions(usize),
+    /// One processor, or lines that are not to be had.
+    #[error("no streams of lines can be read at once")]
+    NoStreams,
+    /// It stopped.
+    #[error("{0}")]
+    Stop(#[from] Stop),
+}
+
 /// The functions that choose the channel, by what several streams read at once; `None`: none is
 /// seen to.
 ///
 /// # Errors
-/// When the deadline has passed.
-pub fn channel(meter: &mut Meter<'_>, model: &Model) -> Result<Option<Name>, Stop> {
-    if !(1..=MOST_FUNCTIONS).contains(&model.functions.len()) {
-        return Ok(None);
+/// When nobody looked, and why.
+pub fn channel(meter: &mut Meter<'_>, model: &Model) -> Result<Option<Name>, NotLookedAt> {
+    match model.functions.len() {
+        0 => return Ok(None),
+        1..=MOST_FUNCTIONS => {}
+        many => return Err(NotLookedAt::Functions(many)),
     }
-    let found = channels(meter, model)?;
-    Ok(found.and_then(|(sums, sure)| name(model, &sums, &Basis::new(), sure)))
+    match channels(meter, model)? {
+        Seen::NoStreams => Err(NotLookedAt::NoStreams),
+        Seen::Nothing => Ok(None),
+        Seen::Space(sums, sure) => Ok(name(model, &sums, &Basis::new(), sure)),
+    }
 }
 
 /// A name for the sums of functions in `of` that are not in `known`.
@@ -178,21 +197,30 @@ fn mask(model: &Model, sum: u64) -> u64 {
     gf2::bits(sum).fold(0, |mask, i| mask ^ model.functions[i as usize])
 }
 
-/// Sums of functions that choose channels, and how sure that is; `None`: no
-/// streams to be had, or nothing that is a space.
-fn channels(meter: &mut Meter<'_>, model: &Model) -> Result<Option<(Basis, f64)>, Stop> {
+/// What streams show of channels.
+enum Seen {
+    /// There are none to be had.
+    NoStreams,
+    /// Nothing that is a space.
+    Nothing,
+    /// Sums of functions that choose channels, and how sure that is.
+    Space(Basis, f64),
+}
+
+/// Looks which sums of functions choose channels.
+fn channels(meter: &mut Meter<'_>, model: &Model) -> Result<Seen, Stop> {
     let count = model.functions.len();
     let Some(open) = Streams::new(meter, model, true)? else {
-        return Ok(None);
+        return Ok(Seen::NoStreams);
     };
     let Some(closed) = Streams::new(meter, model, false)? else {
-        return Ok(None);
+        return Ok(Seen::NoStreams);
     };
     let (mut chosen, mut others) = (Vec::new(), Vec::new());
     let mut least = f64::INFINITY;
     for sum in 1..1u64 << count {
         let Some((ratio, _)) = open.against(meter, sum, 1)? else {
-            return Ok(None);
+            return Ok(Seen::NoStreams);
         };
         if ratio < NOTABLE {
             others.push(sum);
@@ -201,7 +229,7 @@ fn channels(meter: &mut Meter<'_>, model: &Model) -> Result<Option<(Basis, f64)>
         let hits = open.against(meter, sum, REPEATS)?;
         let misses = closed.against(meter, sum, REPEATS)?;
         let (Some(hits), Some(misses)) = (hits, misses) else {
-            return Ok(None);
+            return Ok(Seen::NoStreams);
         };
         if TWICE.contains(&hits.0) && TWICE.contains(&misses.0) {
             chosen.push(sum);
@@ -211,7 +239,7 @@ fn channels(meter: &mut Meter<'_>, model: &Model) -> Result<Option<(Basis, f64)>
         }
     }
     if chosen.is_empty() || !is_space(&chosen) {
-        return Ok(None);
+        return Ok(Seen::Nothing);
     }
     // Where banks are so few that half of them take twice as long to open
     // rows, a group may have passed for a channel.
@@ -226,9 +254,9 @@ fn channels(meter: &mut Meter<'_>, model: &Model) -> Result<Option<(Basis, f64)>
         .get(ratios.len() / 2)
         .is_some_and(|&ratio| ratio > NOTABLE)
     {
-        return Ok(None);
+        return Ok(Seen::Nothing);
     }
-    Ok(Some((Basis::of(chosen), certainty(least, 1 << count))))
+    Ok(Seen::Space(Basis::of(chosen), certainty(least, 1 << count)))
 }
 
 /// Whether these, and 0, are closed under sums.

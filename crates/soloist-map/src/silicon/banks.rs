@@ -17,6 +17,7 @@ use super::sets::{self, SetsError};
 use crate::detect::classes::Classes;
 use crate::detect::classify::classify;
 use crate::detect::meter::Meter;
+use crate::detect::model::Model;
 use crate::detect::names::{self, SURE};
 use crate::detect::node::solve_node;
 use crate::detect::source::{Addresses, TimingSource};
@@ -57,8 +58,22 @@ pub struct Banks {
     /// Functions, sums of the bank functions, that choose the channel: half of the lines take
     /// twice as long when all processors read at once. None: none is seen to.
     pub channel: Vec<u64>,
+    /// Why nobody knows whether there are any; `None`: it was looked at.
+    pub channel_why: Option<String>,
     /// log2 of a page as the kernel has it.
     pub frame_shift: u32,
+}
+
+/// Functions that choose the channel, and why nobody knows of any.
+fn channel(meter: &mut Meter<'_>, model: &Model) -> (Vec<u64>, Option<String>) {
+    match names::channel(meter, model) {
+        Ok(Some(name)) if name.confidence < SURE => {
+            let why = format!("what was seen is too unsure ({:.2})", name.confidence);
+            (Vec::new(), Some(why))
+        }
+        Ok(name) => (name.map_or_else(Vec::new, |name| name.functions), None),
+        Err(why) => (Vec::new(), Some(why.to_string())),
+    }
 }
 
 /// One of several programs that draw lines and have none in common.
@@ -109,10 +124,10 @@ impl Banks {
                     let classes = classify(&mut meter, model, page_shift, pages.len(), &mut tell);
                     if classes.proof.holds() {
                         progress("reading on all CPUs at once", 0.0);
-                        let channel = names::channel(&mut meter, model).ok().flatten();
-                        let sure = channel.filter(|name| name.confidence >= SURE);
+                        let (channel, channel_why) = channel(&mut meter, model);
                         return Ok(Self {
-                            channel: sure.map_or_else(Vec::new, |name| name.functions),
+                            channel,
+                            channel_why,
                             frame_shift: meter.source().frame_shift(),
                             ..Self::of_classes(&classes, meter.source().line_shift())
                         });
@@ -130,6 +145,7 @@ impl Banks {
             lines,
             anywhere: sets::anywhere(&mut meter, ANYWHERE)?,
             channel: Vec::new(),
+            channel_why: None,
             frame_shift: meter.source().frame_shift(),
         })
     }
@@ -164,6 +180,7 @@ impl Banks {
             lines,
             anywhere: Vec::new(),
             channel: Vec::new(),
+            channel_why: None,
             frame_shift: 12,
         }
     }
@@ -265,5 +282,36 @@ impl Banks {
         let is_in = |bank: &usize| gf2::parity(sum, *bank as u64) == 1;
         let (ones, zeros) = (0..self.lines.len()).partition(is_in);
         [zeros, ones]
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use soloist_machine::known;
+
+    use super::*;
+    use crate::detect::sim::{SimPool, SimSource};
+
+    /// Too many functions, and no time: nobody looked, and why.
+    #[test]
+    fn why_nobody_looked_for_channels_is_kept() {
+        let machine = known::find("haswell").unwrap();
+        let noise = "low".parse().unwrap();
+        let mut memory = SimSource::new(&machine, SimPool::unprivileged(21, 8), noise, 1);
+        let mut why = |functions: u32, seconds: u64| {
+            let mut meter = Meter::new(&mut memory, Duration::from_secs(seconds), 1);
+            let model = Model {
+                functions: (0..functions).map(|i| 1 << (6 + i)).collect(),
+                ..Model::default()
+            };
+            channel(&mut meter, &model)
+        };
+        let (none, said) = why(11, 60);
+        assert!(none.is_empty());
+        assert!(said.unwrap().contains("of 11 functions"));
+        assert_eq!(why(0, 60), (Vec::new(), None));
+        let said = why(2, 0).1.unwrap();
+        assert!(!said.is_empty(), "{said}");
     }
 }

@@ -58,6 +58,9 @@ pub struct Channels {
     /// Functions that choose the channel, by what all processors read at once.
     #[serde(default)]
     pub by_throughput: Vec<String>,
+    /// Why nobody knows whether there are any; `None`: that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput_why: Option<String>,
 }
 
 impl Channels {
@@ -65,6 +68,9 @@ impl Channels {
     #[must_use]
     pub fn verdict(&self) -> String {
         let costs = self.costs();
+        if let Some(why) = &self.throughput_why {
+            return format!("{costs} Which function chooses the channel is not known: {why}.");
+        }
         match self.by_throughput.as_slice() {
             [] => format!(
                 "{costs} No function is seen to halve what all CPUs read at once: there is one channel, or \
@@ -158,6 +164,7 @@ pub fn measure(
         alone_ns: median(&mut alone),
         sides,
         by_throughput: banks.channel.iter().map(|&f| gf2::show(f)).collect(),
+        throughput_why: banks.channel_why.clone(),
     })
 }
 
