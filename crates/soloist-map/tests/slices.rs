@@ -384,6 +384,42 @@ fn slices_say_what_private_banks_save_in_all_of_memory() {
     assert!(held >= 2, "{held} of 3");
 }
 
+/// Where banks are found pair by pair there are slices enough for a law.
+#[test]
+fn banks_found_pair_by_pair_have_a_law() {
+    let mut memory = memory("server-6-channels", "low", 5);
+    let banks = find(&mut memory, 3);
+    assert_eq!((&banks.how, banks.sizes()), (&How::Pairs, vec![16, 8, 4]));
+    let mut cores = SimCores::new(&memory, truth(600.0, 0.0), 1).with_neighbours(3);
+    let report = Report::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
+    let law = report.density.law.expect("a law");
+    assert_eq!(law.points, 3);
+    assert!((0.5..1.5).contains(&law.exponent), "{law:?}");
+}
+
+/// Which functions choose the channel is denied only where somebody looked.
+#[test]
+fn channels_that_nobody_looked_for_are_not_denied() {
+    let mut memory = memory("haswell", "low", 5);
+    let mut banks = find(&mut memory, 3);
+    let says = |banks: &Banks| {
+        let mut cores = SimCores::new(&memory, truth(400.0, 0.0), 1).with_neighbours(3);
+        let found = channels::measure(&mut cores, banks, plan(1), &mut |_| {}).unwrap();
+        found.verdict()
+    };
+    assert_eq!(banks.channel_why, None);
+    banks.channel.clear();
+    let said = says(&banks);
+    assert!(said.contains("No function is seen to halve"), "{said}");
+    banks.channel_why = Some("the deadline has passed".to_owned());
+    let said = says(&banks);
+    assert!(!said.contains("No function is seen to halve"), "{said}");
+    assert!(
+        said.contains("is not known: the deadline has passed"),
+        "{said}"
+    );
+}
+
 /// All of it, as it is written to a file and read from it again.
 #[test]
 fn a_report_is_read_back_and_says_what_the_machine_has() {

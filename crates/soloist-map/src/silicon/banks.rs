@@ -191,11 +191,14 @@ impl Banks {
         matches!(self.how, How::Functions(_))
     }
 
-    /// Sizes of the slices that there are, the largest first.
+    /// Sizes of the slices that there are, the largest first. Where lines were found pair by
+    /// pair a smallest one makes three: fewer have no law.
     #[must_use]
     pub fn sizes(&self) -> Vec<usize> {
         let all = self.lines.len();
-        let small = [64, 32, 16, 8].into_iter().filter(|&size| size < all);
+        let least = if self.are_all() { 8 } else { LEAST_BANKS };
+        let small = [64, 32, 16, 8, 4].into_iter();
+        let small = small.filter(|&size| size < all && size >= least);
         let whole = std::iter::once(all).filter(|&all| all >= LEAST_BANKS);
         whole.chain(small).collect()
     }
