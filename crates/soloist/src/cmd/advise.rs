@@ -219,10 +219,12 @@ impl Written {
 
     /// Whether the figures are of this machine, or of the simulated one that is `named`.
     fn is_of(&self, host: &Host, named: Option<&str>) -> Result<(), String> {
-        if self.slices.is_none() && self.cache.is_none() {
-            return Ok(());
-        }
-        let machine = self.machine.as_deref().ok_or("it names no machine")?;
+        let Some(machine) = self.machine.as_deref() else {
+            return match self.slices.is_none() && self.cache.is_none() {
+                true => Ok(()),
+                false => Err("it names no machine".to_owned()),
+            };
+        };
         let here = Here {
             machine: &silicon::name_of(host),
             processors: available(),
