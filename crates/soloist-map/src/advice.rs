@@ -34,9 +34,13 @@ pub struct Item {
     pub name: &'static str,
     /// Whether this machine has it.
     pub is_there: bool,
+    /// Whether anybody knows if it has: of a machine that is only simulated, not all is known.
+    pub is_known: bool,
     /// What it saves of a task's slowdown, as a share of an access alone; `None`: not
     /// known here, or no figure says it.
     pub worth: Option<f64>,
+    /// Whether `worth` is a share of an access beside co-runners instead, which is longer.
+    pub is_beside: bool,
     /// Whether it ends all interference, so that it is worth more than any figure.
     pub is_first: bool,
     /// Whether `worth` is only what it can be at most: nothing was shown.
@@ -77,11 +81,14 @@ pub struct Measured<'a> {
 #[must_use]
 pub fn advise(facts: &Facts, found: &Measured<'_>) -> Advice {
     let measured = found.slices;
-    let banks = banks(facts, measured);
-    let mut answer = match (found.slices_why, measured, found.cache) {
-        (Some(why), None, _) => in_vain(why),
-        (None, None, Some(_)) => NO_SLICES.to_owned(),
-        _ => answer(&banks, facts, measured),
+    let worth = measured.map(worth_of_banks);
+    let banks = banks(facts, found, worth.as_ref());
+    let mut answer = match (measured, worth, found.slices_why, found.cache) {
+        (Some(report), Some(worth), ..) => answer(&banks, facts, report, worth.busy),
+        (_, _, Some(why), Some(_)) => no_banks(why),
+        (_, _, Some(why), None) => in_vain(why),
+        (_, _, None, Some(_)) => NO_SLICES.to_owned(),
+        _ => NOTHING.to_owned(),
     };
     if let Some(said) = cache::answer(facts, found) {
         answer = format!("{answer} {said}");
@@ -100,6 +107,8 @@ pub fn advise(facts: &Facts, found: &Measured<'_>) -> Advice {
         let rank = |item: &Item| match (item.is_there, item.worth) {
             _ if item.is_first => f64::INFINITY,
             (true, Some(worth)) if worth < 0.0 => -1.5,
+            // What is at most a share of a longer access may be more of one alone.
+            (true, Some(_)) if item.is_beside && item.is_bound => -0.5,
             (true, Some(worth)) => worth,
             (true, None) => -1.0,
             (false, _) => -2.0,
@@ -113,6 +122,19 @@ pub fn advise(facts: &Facts, found: &Measured<'_>) -> Advice {
 const NO_SLICES: &str = "Banks were not measured here, so nobody knows what bank colours buy: \
                          `soloist bench silicon --json` finds out in about a minute.";
 
+/// The answer where nobody measured.
+const NOTHING: &str =
+    "Nothing was measured here, so nobody knows what colours buy: `soloist advise \
+                       --measure` finds out in one to three minutes.";
+
+/// The answer where the cache was looked at, and measuring banks brought nothing.
+fn no_banks(why: &str) -> String {
+    format!(
+        "Banks could not be measured here: {}.",
+        why.trim_end_matches('.')
+    )
+}
+
 /// The answer where measuring brought nothing, for this reason.
 fn in_vain(why: &str) -> String {
     format!(
@@ -122,15 +144,11 @@ fn in_vain(why: &str) -> String {
     )
 }
 
-fn answer(banks: &Item, facts: &Facts, measured: Option<&Report>) -> String {
+/// The answer where so many tasks made the figures.
+fn answer(banks: &Item, facts: &Facts, report: &Report, tasks: usize) -> String {
     let at_most = if banks.is_bound { "at most " } else { "" };
-    let Some(report) = measured else {
-        return "Nothing was measured here, so nobody knows what colours buy: `soloist advise --measure` \
-                finds out in one to three minutes."
-            .to_owned();
-    };
     let grave = facts.weaknesses.iter().find(|weakness| weakness.is_grave);
-    let busy = report.busy();
+    let busy = report.busy(tasks);
     match banks.worth {
         _ if !banks.is_there => {
             "Don't colour banks here: each page lies in all banks, so pages have no bank colours."
@@ -146,15 +164,15 @@ fn answer(banks: &Item, facts: &Facts, measured: Option<&Report>) -> String {
             -100.0 * worth
         ),
         // Few tasks hardly meet: that says little of many.
-        Some(worth) if worth < WORTH && report.is_of_few_processors() => format!(
+        Some(worth) if worth < WORTH && report.is_of_few_processors(tasks) => format!(
             "With {busy} busy private banks save {at_most}{:.1} % of a memory access; with more, nobody \
              measured. {}",
             100.0 * worth,
             report.density.verdict()
         ),
         Some(worth) if worth < WORTH => format!(
-            "Don't colour banks here: private banks save {at_most}{:.1} % of a memory access with all \
-             CPUs busy.",
+            "Don't colour banks here: private banks save {at_most}{:.1} % of a memory access with {busy} \
+             busy.",
             100.0 * worth
         ),
         Some(worth) => match grave {
@@ -167,7 +185,7 @@ fn answer(banks: &Item, facts: &Facts, measured: Option<&Report>) -> String {
             ),
             None if !report.has_all_banks() => format!(
                 "Perhaps colour banks here: by a fit through slices private banks save about {:.0} % of a \
-                 memory access with all CPUs busy; `soloist compare` measures one program.",
+                 memory access with {busy} busy; `soloist compare` measures one program.",
                 100.0 * worth
             ),
             None => format!(
@@ -183,7 +201,9 @@ fn nodes(facts: &Facts) -> Item {
     Item {
         name: "a memory node of its own",
         is_there,
+        is_known: true,
         worth: None,
+        is_beside: false,
         is_first: is_there,
         is_bound: false,
         says: match facts.nodes {
@@ -201,8 +221,25 @@ fn nodes(facts: &Facts) -> Item {
     }
 }
 
-/// What private banks save with all processors busy: measured in all banks, else by the fit.
-fn worth_of_banks(report: &Report) -> (Option<f64>, bool, String) {
+/// What private banks are worth, and by which figures.
+struct Worth {
+    /// As [`Item::worth`].
+    share: Option<f64>,
+    /// As [`Item::is_bound`].
+    is_bound: bool,
+    /// As [`Item::says`].
+    says: String,
+    /// Tasks that made those figures.
+    busy: usize,
+}
+
+/// What private banks save with most processors busy: measured in all banks, else by the fit.
+fn worth_of_banks(report: &Report) -> Worth {
+    measured_in_all(report).unwrap_or_else(|| by_slices(report))
+}
+
+/// Measured in all banks, beside most neighbours; `None`: it was not.
+fn measured_in_all(report: &Report) -> Option<Worth> {
     let whole = report
         .cells
         .iter()
@@ -212,57 +249,76 @@ fn worth_of_banks(report: &Report) -> (Option<f64>, bool, String) {
     // Pages are what the module colours: where colours of pages were measured, they count.
     let by_pages: Vec<&Cell> = whole.iter().filter(|cell| cell.by_pages).copied().collect();
     let cells = if by_pages.is_empty() { whole } else { by_pages };
-    let saved = |cell: &&Cell| match cell.saved.shown {
-        true => cell.saved.ns.median / cell.alone.ns,
-        false => 0.0,
-    };
-    if let Some(best) = cells
-        .iter()
-        .copied()
+    let saved = |cell: &Cell| cell.saved.ns.median / cell.alone.ns;
+    // Where nothing is shown, whatever may save most bounds what there is to save.
+    let most = |cell: &Cell| cell.saved.ns.high.max(0.0) / cell.alone.ns;
+    let shown = cells.iter().copied().filter(|cell| cell.saved.shown);
+    let best = shown
         .max_by(|a, b| saved(a).total_cmp(&saved(b)))
-    {
-        let how = match best.by_pages {
-            true => "by page colours",
-            false => "by bank",
-        };
-        let mut said = format!("Measured in all banks, {how}: {}", best.verdict());
-        if let Some(worst) = cells.iter().copied().find(|cell| cell.saved.shown_less) {
-            said = format!("{said} {}", worst.verdict());
-            if !best.saved.shown {
-                let lost = worst.saved.ns.median / worst.alone.ns;
-                return (Some(lost), false, said);
-            }
-        }
-        // Where nothing is shown, it counts for little only if it can't be much.
-        let most = best.saved.ns.high.max(0.0) / best.alone.ns;
-        let worth = match best.saved.shown {
-            true => Some(saved(&best)),
-            false => Some(most).filter(|&most| most < WORTH),
-        };
-        return (worth, !best.saved.shown, said);
+        .or_else(|| {
+            let all = cells.iter().copied();
+            all.max_by(|a, b| most(a).total_cmp(&most(b)))
+        })?;
+    let how = match best.by_pages {
+        true => "by page colours",
+        false => "by bank",
+    };
+    let mut found = Worth {
+        share: Some(most(best)).filter(|&most| most < WORTH),
+        is_bound: !best.saved.shown,
+        says: format!("Measured in all banks, {how}: {}", best.verdict()),
+        busy: best.neighbours + 1,
+    };
+    if best.saved.shown {
+        found.share = Some(saved(best));
     }
+    let less = cells.iter().copied().filter(|cell| cell.saved.shown_less);
+    let Some(worst) = less.min_by(|a, b| saved(a).total_cmp(&saved(b))) else {
+        return Some(found);
+    };
+    if !std::ptr::eq(worst, best) {
+        found.says = format!("{} {}", found.says, worst.verdict());
+    }
+    if !best.saved.shown {
+        (found.share, found.is_bound) = (Some(saved(worst)), false);
+    }
+    Some(found)
+}
+
+/// By what neighbours cost in all of memory, else by the fit through slices.
+fn by_slices(report: &Report) -> Worth {
     let bound = report
         .whole
         .iter()
         .max_by(|a, b| a.bound().total_cmp(&b.bound()));
     if let Some(whole) = bound.filter(|whole| whole.bound() < WORTH) {
-        return (Some(whole.bound()), true, whole.verdict());
+        return Worth {
+            share: Some(whole.bound()),
+            is_bound: true,
+            says: whole.verdict(),
+            busy: whole.neighbours + 1,
+        };
     }
     let whole = bound.map_or_else(String::new, |whole| whole.verdict() + " ");
-    let said = whole + &report.density.verdict();
-    match report.density.expected() {
-        // A fit is no measurement: it counts where all of it is on one side.
-        Some([low, middle, high]) if low >= WORTH || high < WORTH => (Some(middle), false, said),
-        _ => (None, false, said),
+    // A fit is no measurement: it counts where all of it is on one side.
+    let is_clear = |&[low, _, high]: &[f64; 3]| low >= WORTH || high < WORTH;
+    let fitted = report.density.expected().filter(is_clear);
+    let most = report.density.most_neighbours();
+    Worth {
+        share: fitted.map(|[_, middle, _]| middle),
+        is_bound: false,
+        says: whole + &report.density.verdict(),
+        busy: most.map_or(report.processors, |most| most + 1),
     }
 }
 
-fn banks(facts: &Facts, measured: Option<&Report>) -> Item {
-    let (worth, is_bound, mut says) = match measured {
-        Some(report) => worth_of_banks(report),
-        None => (None, false, "Not measured here.".to_owned()),
+fn banks(facts: &Facts, found: &Measured<'_>, worth: Option<&Worth>) -> Item {
+    let mut says = match (worth, found.slices_why) {
+        (Some(worth), _) => worth.says.clone(),
+        (None, Some(why)) => format!("Not measured here: {}.", why.trim_end_matches('.')),
+        (None, None) => "Not measured here.".to_owned(),
     };
-    let colors = measured.and_then(|report| report.page_colors);
+    let colors = found.slices.and_then(|report| report.page_colors);
     let has_colors = colors.is_none_or(|colors| colors > 1);
     if !has_colors {
         says.push_str(" Each page lies in all banks, so pages have no bank colours.");
@@ -274,9 +330,11 @@ fn banks(facts: &Facts, measured: Option<&Report>) -> Item {
     Item {
         name: "private banks (colours)",
         is_there: has_colors,
-        worth,
+        is_known: true,
+        worth: worth.and_then(|worth| worth.share),
+        is_beside: false,
         is_first: false,
-        is_bound,
+        is_bound: worth.is_some_and(|worth| worth.is_bound),
         says,
         costs: "the module; small pages only; a share of memory for each group",
         commands: vec!["soloist up --machine NAME", "soloist run --colors N -- CMD"],
@@ -308,7 +366,9 @@ fn channels(facts: &Facts, measured: Option<&Report>) -> Item {
     Item {
         name: "a channel of its own (colours)",
         is_there: facts.no_channel_colors.is_none() && seen.is_none_or(|saved| saved > 0.0),
+        is_known: true,
         worth: seen,
+        is_beside: false,
         is_first: false,
         is_bound: false,
         says: match &facts.no_channel_colors {
@@ -333,12 +393,15 @@ fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
     });
     let says = paced.map_or_else(|| modelled::RESERVATION.says(), of_pace);
     let counts = match facts.has_events {
-        true => "",
-        false => " This host counts no processor events, so a stand-in would count.",
+        Some(true) => "",
+        Some(false) => " This host counts no processor events, so a stand-in would count.",
+        None => " Of a simulated machine nobody knows whether it counts processor events.",
     };
     Item {
         name: "bandwidth reservations",
-        is_there: facts.has_events,
+        is_there: facts.has_events == Some(true),
+        is_known: facts.has_events.is_some(),
+        is_beside: false,
         // A slice is smaller than the machine: no figure of it is worth on the whole.
         worth: None,
         is_first: false,
@@ -376,8 +439,10 @@ fn of_pace(paced: &Paced) -> String {
 fn cache_ways(facts: &Facts) -> Item {
     Item {
         name: "cache ways (CAT)",
-        is_there: facts.has_cat,
+        is_there: facts.has_cat == Some(true),
+        is_known: facts.has_cat.is_some(),
         worth: None,
+        is_beside: false,
         is_first: false,
         is_bound: false,
         says: there(
@@ -398,8 +463,10 @@ fn cache_ways(facts: &Facts) -> Item {
 fn throttling(facts: &Facts) -> Item {
     Item {
         name: "bandwidth throttling (MBA)",
-        is_there: facts.has_mba,
+        is_there: facts.has_mba == Some(true),
+        is_known: facts.has_mba.is_some(),
         worth: None,
+        is_beside: false,
         is_first: false,
         is_bound: false,
         says: there(
@@ -414,10 +481,11 @@ fn throttling(facts: &Facts) -> Item {
     }
 }
 
-fn there(is_there: bool, what: &str) -> String {
+fn there(is_there: Option<bool>, what: &str) -> String {
     match is_there {
-        true => what.to_owned(),
-        false => "This processor has none.".to_owned(),
+        Some(true) => what.to_owned(),
+        Some(false) => "This processor has none.".to_owned(),
+        None => "Of a simulated machine nobody knows whether it has any.".to_owned(),
     }
 }
 

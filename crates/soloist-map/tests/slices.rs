@@ -431,7 +431,8 @@ fn a_report_is_read_back_and_says_what_the_machine_has() {
     let report = Report::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
     // 32 banks are 4 for each of 8 processors, however few took part.
     assert_eq!(report.density.here, Some(4.0));
-    assert_eq!(report.busy(), "2 of 8 CPUs");
+    assert_eq!(report.busy(2), "2 of 8 CPUs");
+    assert!(report.is_of_few_processors(7) && !report.is_of_few_processors(8));
     let text = serde_json::to_string(&report).unwrap();
     let back: Report = serde_json::from_str(&text).unwrap();
     assert_eq!(report.sentences(), back.sentences());

@@ -46,8 +46,8 @@ fn share(split: &Split) -> f64 {
     split.saved.ns.median / split.spread_ns
 }
 
-/// The worth of a class of its own, and whether that is only a bound. A share of an access beside
-/// co-runners is at least that share of an access alone.
+/// The worth of a class of its own, as a share of an access beside co-runners, and whether that is
+/// only a bound. Nobody timed an access alone, which is shorter, so its share is larger.
 fn worth(split: &Split) -> (Option<f64>, bool) {
     if split.saved.shown || split.saved.shown_less {
         return (Some(share(split)), false);
@@ -84,7 +84,9 @@ pub(super) fn item(facts: &Facts, found: &Measured<'_>) -> Item {
     let nothing = Item {
         name: "cache colours",
         is_there: false,
+        is_known: true,
         worth: None,
+        is_beside: true,
         is_first: false,
         is_bound: false,
         says: String::new(),

@@ -1,7 +1,7 @@
 //! What isolation a host has.
 
 use serde::Serialize;
-use soloist_core::AddrMap;
+use soloist_core::{cpu_list, AddrMap};
 use soloist_host::control::Control;
 use soloist_host::machine::{event_units, topology, Host};
 
@@ -10,16 +10,16 @@ use super::weaknesses::{no_channel_colors, weaknesses, Weakness};
 /// What is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Facts {
-    /// Memory nodes that have processors.
+    /// Nodes that have processors and memory.
     pub nodes: usize,
     /// Processors.
     pub processors: usize,
-    /// Cache allocation of the last level.
-    pub has_cat: bool,
+    /// Cache allocation of the last level; `None`: nobody knows, as of a simulated machine.
+    pub has_cat: Option<bool>,
     /// Memory bandwidth allocation.
-    pub has_mba: bool,
+    pub has_mba: Option<bool>,
     /// Events of the processor that a reservation can count.
-    pub has_events: bool,
+    pub has_events: Option<bool>,
     /// Cache colours of the map that is loaded.
     pub cache_colors: Option<u32>,
     /// Why pages have no channel colours by that map; `None`: they may have.
@@ -59,12 +59,21 @@ impl Facts {
         let topology = topology(host);
         let of_nodes = topology.cpus_of_nodes();
         let processors = topology.processors();
+        let with_memory = host.text("/sys/devices/system/node/has_memory");
+        let with_memory = with_memory.and_then(|list| cpu_list(&list).ok());
+        // A board may have nodes whose slots are empty.
+        let has_memory = |node: usize| {
+            let node = u32::try_from(node).unwrap_or(u32::MAX);
+            with_memory.as_ref().is_none_or(|list| list.contains(node))
+        };
+        let own = of_nodes.iter().enumerate();
+        let own = own.filter(|(node, cpus)| !cpus.is_empty() && has_memory(*node));
         Self {
-            nodes: of_nodes.iter().filter(|cpus| !cpus.is_empty()).count(),
+            nodes: own.count(),
             processors,
-            has_cat: has("cat_l3"),
-            has_mba: has("mba"),
-            has_events: !event_units(host).is_empty(),
+            has_cat: Some(has("cat_l3")),
+            has_mba: Some(has("mba")),
+            has_events: Some(!event_units(host).is_empty()),
             cache_colors: map.map(AddrMap::n_llc),
             no_channel_colors: map.and_then(no_channel_colors),
             weaknesses: map.map_or_else(Vec::new, |map| weaknesses(map, processors)),
@@ -90,7 +99,26 @@ mod tests {
             let events = format!("sys/bus/event_source/devices/{unit}/events");
             std::fs::create_dir_all(root.path().join(events)).unwrap();
             let facts = Facts::with_map(&Host::at(root.path()), None);
-            assert_eq!(facts.has_events, counts, "{unit}");
+            assert_eq!(facts.has_events, Some(counts), "{unit}");
         }
+    }
+
+    /// A node whose slots are empty is none to run on alone.
+    #[test]
+    fn a_node_without_memory_does_not_count() {
+        let root = tempfile::tempdir().unwrap();
+        let nodes = root.path().join("sys/devices/system/node");
+        for (node, cpus, row) in [(0, "0-3", "10 20"), (1, "4-7", "20 10")] {
+            let folder = nodes.join(format!("node{node}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("cpulist"), format!("{cpus}\n")).unwrap();
+            std::fs::write(folder.join("distance"), format!("{row}\n")).unwrap();
+        }
+        std::fs::write(nodes.join("online"), "0-1\n").unwrap();
+        let count = || Facts::with_map(&Host::at(root.path()), None).nodes;
+        // An old kernel does not say.
+        assert_eq!(count(), 2);
+        std::fs::write(nodes.join("has_memory"), "0\n").unwrap();
+        assert_eq!(count(), 1);
     }
 }

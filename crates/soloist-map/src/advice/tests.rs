@@ -166,6 +166,145 @@ fn few_busy_processors_say_nothing_of_all() {
     assert!(said.contains("with all CPUs busy"), "{said}");
 }
 
+/// A cell of 16 banks by so many co-runners, in which private banks save between nothing and
+/// `most` of 100 ns.
+fn unsure(attack: Attack, neighbours: usize, most: f64) -> Cell {
+    let mut one = cell(16, 0.0);
+    (one.attack, one.neighbours) = (attack, neighbours);
+    one.saved.ns = Interval {
+        median: most / 3.0,
+        low: -1.0,
+        high: most,
+    };
+    one
+}
+
+/// Where nothing is shown, the attack that may save most bounds what there is to save, in
+/// whatever order attacks are listed.
+#[test]
+fn the_bound_is_that_of_the_attack_that_may_save_most() {
+    let said = |most: [f64; 3]| {
+        let mut of = report(16, 0.0);
+        let attacks = [Attack::Read, Attack::Write, Attack::Both];
+        let cells = attacks.into_iter().zip(most);
+        of.cells = cells
+            .map(|(attack, most)| unsure(attack, 7, most))
+            .collect();
+        advise(&Facts::default(), Some(&of))
+    };
+    for most in [[60.0, 25.0, 1.0], [1.0, 25.0, 60.0], [2.0, 4.0, 1.0]] {
+        let said = said(most).answer;
+        assert!(said.contains("could not be shown"), "{most:?}: {said}");
+    }
+    let little = said([1.0, 2.0, 0.5]);
+    assert!(little.answer.contains("at most 2.0 %"), "{}", little.answer);
+    assert!(
+        little.answer.starts_with("Don't colour"),
+        "{}",
+        little.answer
+    );
+}
+
+/// Of several that are worse the worst one counts.
+#[test]
+fn the_worst_of_what_is_worse_is_said() {
+    let mut of = report(16, 0.0);
+    let worse = |ns| {
+        let mut one = cell(16, 0.0);
+        one.saved = Difference {
+            shown_less: true,
+            ..difference(ns, false)
+        };
+        one
+    };
+    of.cells = vec![worse(-5.0), worse(-40.0), worse(-10.0)];
+    let said = advise(&Facts::default(), Some(&of)).answer;
+    assert!(said.contains("longer, by 40.0 %"), "{said}");
+}
+
+/// Sixteen processors took part, but beside fifteen and seven co-runners too few blocks counted.
+#[test]
+fn cells_of_few_corunners_say_nothing_of_all_processors() {
+    let of = |saved: f64| {
+        let mut few = report(16, saved);
+        (few.processors, few.machine_processors) = (16, Some(16));
+        few.cells[0].neighbours = 3;
+        few.density = Density::of(&few.cells, few.banks, 16);
+        advise(&Facts::default(), Some(&few)).answer
+    };
+    let said = of(90.0);
+    assert!(said.contains("with 4 of 16 CPUs busy"), "{said}");
+    let said = of(0.0);
+    assert!(said.starts_with("With 4 of 16 CPUs busy"), "{said}");
+    assert!(said.contains("with more, nobody measured"), "{said}");
+}
+
+/// Of a simulated machine nobody knows what else it has; that is not to have none.
+#[test]
+fn what_nobody_knows_of_a_simulated_machine_is_not_denied() {
+    let map = known::find("sapphire-rapids").unwrap().addr_map();
+    let advice = advise(&Facts::simulated(&map, 32), None);
+    for name in [
+        "cache ways (CAT)",
+        "bandwidth throttling (MBA)",
+        "bandwidth reservations",
+    ] {
+        let mut items = advice.items.iter();
+        let item = items.find(|item| item.name == name).unwrap();
+        assert!(!item.is_known && !item.is_there, "{item:?}");
+        assert!(item.says.contains("nobody knows"), "{item:?}");
+        assert!(!item.says.contains("has none"), "{item:?}");
+    }
+}
+
+/// Slices in vain, and a cache that was measured: no sentence denies the other.
+#[test]
+fn a_cache_that_was_measured_is_not_denied_by_slices_in_vain() {
+    let pages = [class(10.0, true)];
+    let count = eviction(2.0, 1.7, Some(2.4), 8);
+    let found = Measured {
+        slices_why: Some("co-runners hardly ran"),
+        cache: Some(&count),
+        pages: &pages,
+        ..Measured::default()
+    };
+    let advice = super::advise(&Facts::default(), &found);
+    let said = &advice.answer;
+    assert!(
+        said.starts_with("Banks could not be measured here: co-runners hardly ran. Cache colours"),
+        "{said}"
+    );
+    assert!(!said.contains("Nothing could be measured"), "{said}");
+    let of_banks = |item: &&Item| item.name.starts_with("private banks");
+    let item = advice.items.iter().find(of_banks).unwrap();
+    assert!(item.says.contains("co-runners hardly ran"), "{item:?}");
+}
+
+/// What is at most a share of an access beside co-runners may be more of one alone: it stands
+/// behind all that is known of one alone.
+#[test]
+fn a_bound_beside_corunners_is_not_ranked_by_one_alone() {
+    let pages = [class(0.0, false)];
+    let count = eviction(2.0, 1.7, Some(2.4), 8);
+    let small = report(16, 0.0);
+    let found = Measured {
+        slices: Some(&small),
+        cache: Some(&count),
+        pages: &pages,
+        ..Measured::default()
+    };
+    let facts = Facts {
+        cache_colors: Some(4),
+        ..Facts::default()
+    };
+    let items = super::advise(&facts, &found).items;
+    let place = |name: &str| items.iter().position(|item| item.name == name).unwrap();
+    let cache = &items[place("cache colours")];
+    assert!(cache.is_beside && cache.is_bound, "{cache:?}");
+    assert!(cache.worth > items[place("private banks (colours)")].worth);
+    assert!(place("private banks (colours)") < place("cache colours"));
+}
+
 /// What is found pair by pair is a slice, however many banks there may be.
 #[test]
 fn a_slice_is_never_sold_as_all_banks() {
@@ -193,8 +332,8 @@ fn a_free_node_comes_first_and_what_is_not_there_last() {
     let facts = Facts {
         nodes: 2,
         processors: 16,
-        has_cat: true,
-        has_events: true,
+        has_cat: Some(true),
+        has_events: Some(true),
         ..Facts::default()
     };
     let advice = advise(&facts, Some(&report(16, 90.0)));
@@ -219,8 +358,8 @@ fn modelled_figures_are_said_to_be_modelled() {
         let facts = Facts {
             nodes: 1,
             processors: 8,
-            has_cat: has_it,
-            has_mba: has_it,
+            has_cat: Some(has_it),
+            has_mba: Some(has_it),
             ..Facts::default()
         };
         let items = advise(&facts, None).items.into_iter();

@@ -105,18 +105,18 @@ impl Report {
         !self.functions.is_empty()
     }
 
-    /// Whether processors of the machine took no part.
+    /// Whether so many tasks leave processors of the machine idle.
     #[must_use]
-    pub fn is_of_few_processors(&self) -> bool {
-        self.machine_processors
-            .is_some_and(|all| all > self.processors)
+    pub fn is_of_few_processors(&self, tasks: usize) -> bool {
+        tasks < self.machine_processors.unwrap_or(self.processors)
     }
 
-    /// The processors that were busy, in words.
+    /// The processors that so many tasks keep busy, in words. Those that took part may be more:
+    /// where co-runners hardly ran, only few of them made a figure.
     #[must_use]
-    pub fn busy(&self) -> String {
-        match self.machine_processors {
-            Some(all) if all > self.processors => format!("{} of {all} CPUs", self.processors),
+    pub fn busy(&self, tasks: usize) -> String {
+        match self.machine_processors.unwrap_or(self.processors) {
+            all if all > tasks => format!("{tasks} of {all} CPUs"),
             _ => "all CPUs".to_owned(),
         }
     }

@@ -116,9 +116,8 @@ fn facts(args: &Args, host: &Host, written: &Written) -> Result<Facts> {
     };
     let machine = known::find(name).map_err(|e| Misuse(format!("--machine: {e}")))?;
     let map = map_for(&machine, None)?;
-    let of = written.simulated().and(written.processors());
-    Ok(match of {
-        Some(processors) => Facts::simulated(&map, processors),
+    Ok(match written.simulated() {
+        Some(_) => Facts::simulated(&map, machine.topology.processors()),
         None => Facts::with_map(host, Some(&map)),
     })
 }
@@ -240,17 +239,22 @@ fn available() -> usize {
 }
 
 fn print(number: usize, item: &Item) -> Result<()> {
+    let access = match item.is_beside {
+        true => "memory access beside co-runners",
+        false => "memory access",
+    };
     let worth = match (item.is_there, item.worth) {
+        (false, _) if !item.is_known => "not known".to_owned(),
         (false, _) => "not here".to_owned(),
         (true, _) if item.is_first => "first, where one is free".to_owned(),
         (true, None) => "worth not known here".to_owned(),
         (true, Some(worth)) if item.is_bound => {
-            format!("at most {:.1} % of a memory access", 100.0 * worth)
+            format!("at most {:.1} % of a {access}", 100.0 * worth)
         }
         (true, Some(worth)) if worth < 0.0 => {
-            format!("costs {:.1} % of a memory access", -100.0 * worth)
+            format!("costs {:.1} % of a {access}", -100.0 * worth)
         }
-        (true, Some(worth)) => format!("saves {:.1} % of a memory access", 100.0 * worth),
+        (true, Some(worth)) => format!("saves {:.1} % of a {access}", 100.0 * worth),
     };
     outln!("\n{number}. {}: {worth}", item.name)?;
     outln!("   {}", item.says)?;

@@ -269,7 +269,8 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
         match find_banks(&mut memory, neighbours, args, ctx) {
             Ok(banks) => {
                 let cores = SimCores::new(&memory, truth, args.seed);
-                let mut cores = cores.with_neighbours(neighbours);
+                let cores = cores.with_neighbours(neighbours);
+                let mut cores = cores.with_processors(known.topology.processors());
                 report.slice(&banks, &mut cores, args, ctx);
             }
             Err(why) => report.slices_why = Some(why),
