@@ -213,17 +213,17 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         Some(machine) => simulated(args, machine, ctx)?,
         None => here(args, ctx)?,
     };
-    if let Some(file) = &args.svg {
-        match &report.slices {
-            Some(slices) => out::write(file, picture::svg(&report.machine, slices))?,
-            // The other measurements are still printed.
-            None => errln!("soloist: {}: no slices, so no picture", file.display()),
-        }
-    }
     if ctx.json {
         ctx.print_json(&report)?;
     } else {
         print(&report)?;
+    }
+    // After the figures, which took a minute: a full disk must not lose them.
+    if let Some(file) = &args.svg {
+        match &report.slices {
+            Some(slices) => out::write(file, picture::svg(&report.machine, slices))?,
+            None => errln!("soloist: {}: no slices, so no picture", file.display()),
+        }
     }
     let any = report.measured.is_some()
         || report.slices.is_some()
