@@ -243,6 +243,70 @@ fn a_picture_is_drawn_and_a_bad_place_for_it_is_told() {
         .unwrap();
     assert_eq!(out.status.code(), Some(1), "{}", said(&out));
     assert!(said(&out).contains("/no/such/dir/x.svg"), "{}", said(&out));
+    // A place that fails only when it is written to loses no figure.
+    let folder = machine.path().display().to_string();
+    let out = soloist(machine.path(), &args(&folder)).output().unwrap();
+    assert_eq!(out.status.code(), Some(1), "{}", said(&out));
+    assert!(
+        text(&out).contains("8 banks, 3 readers: "),
+        "{}",
+        text(&out)
+    );
+    assert!(said(&out).contains(&folder), "{}", said(&out));
+}
+
+/// Fifteen co-runners take part at most, however many CPUs the machine has.
+#[test]
+fn a_simulated_machine_has_all_its_processors() {
+    let machine = small();
+    let file = machine.path().join("here.json").display().to_string();
+    let words =
+        "bench silicon --simulate sapphire-rapids --only slices --blocks 20 --seconds 1 --json";
+    let args: Vec<&str> = words.split(' ').collect();
+    let out = soloist(machine.path(), &args).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(report["slices"]["processors"], 16, "{report}");
+    assert_eq!(report["slices"]["machine_processors"], 32, "{report}");
+    fs::write(&file, &out.stdout).unwrap();
+    let args = ["advise", "--from", &file, "--machine", "sapphire-rapids"];
+    let out = soloist(machine.path(), &args).output().unwrap();
+    let page = text(&out);
+    assert!(page.contains("of 32 CPUs busy"), "{page}");
+    assert!(page.contains("cache ways (CAT): not known"), "{page}");
+    assert!(!page.contains("This processor has none"), "{page}");
+}
+
+/// That it could not be measured elsewhere says nothing here.
+#[test]
+fn another_machines_failure_is_not_taken_for_this_ones() {
+    let machine = small();
+    let file = machine.path().join("nothing.json");
+    for of in ["haswell, simulated", "VAX-11/780"] {
+        let content = format!(r#"{{"machine":"{of}","slices_why":"too few pages conflict"}}"#);
+        fs::write(&file, content).unwrap();
+        let args = ["advise", "--from", &file.display().to_string()];
+        let out = soloist(machine.path(), &args).output().unwrap();
+        assert_eq!(out.status.code(), Some(2), "{of}: {}", text(&out));
+        let of = of.split(',').next().unwrap();
+        assert!(said(&out).contains(of), "{}", said(&out));
+    }
+}
+
+/// Told, not left out.
+#[test]
+fn more_processors_than_take_part_are_misuse() {
+    let machine = small();
+    let cpu = machine.path().join("sys/devices/system/cpu");
+    fs::create_dir_all(&cpu).unwrap();
+    fs::write(cpu.join("online"), "0-31\n").unwrap();
+    let args = ["bench", "silicon", "--cpus", "0-16"];
+    let out = soloist(machine.path(), &args).output().unwrap();
+    assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+    assert!(
+        said(&out).contains("17 CPUs, and at most 16"),
+        "{}",
+        said(&out)
+    );
 }
 
 /// Sixteen channels in each page: said by `run` and `rule`, not in JSON.

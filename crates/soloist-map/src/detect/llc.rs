@@ -319,10 +319,13 @@ impl CacheProbe for HardwareProbe<'_> {
     }
 }
 
-/// The last level as sysfs tells it.
+/// The last level of the processor that the caller runs on, as sysfs tells it: one machine may
+/// have several, of several sizes.
 #[must_use]
 pub fn geometry_of_host() -> Option<Geometry> {
-    let root = "/sys/devices/system/cpu/cpu0/cache";
+    // SAFETY: it takes nothing; where it fails, the first one does.
+    let cpu = unsafe { libc::sched_getcpu() }.max(0);
+    let root = format!("/sys/devices/system/cpu/cpu{cpu}/cache");
     let last = (0..8)
         .rev()
         .map(|i| format!("{root}/index{i}"))

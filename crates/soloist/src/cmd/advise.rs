@@ -41,7 +41,7 @@ pub struct Args {
     /// Measure now, which takes one to three minutes.
     #[arg(long, conflicts_with = "from")]
     measure: bool,
-    /// CPUs to measure on [default: all that this process may use, at most 16].
+    /// CPUs to measure on, at most 16 [default: one of each core that this process may use].
     #[arg(
         long,
         value_name = "LIST",
@@ -137,13 +137,11 @@ fn measured(args: &Args, host: &Host, ctx: &Ctx) -> Result<Written> {
     if !args.measure {
         return Ok(all);
     }
-    // Named before the first experiment: it binds this process to one of them.
-    let cpus = compare::cpus(args.cpus.as_deref())?;
-    let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
-    // One is no list to measure on, unless the user named it.
-    let cpus = (cpus.len() > 1 || args.cpus.is_some()).then(|| cpus.join(","));
-    let report = silicon::here(&silicon::Args::usual(cpus.clone()), ctx)?;
-    let pages = silicon::here(&silicon::Args::of_pages(cpus), ctx)?;
+    // Asked before the first experiment: it binds this process to one of them.
+    let usable = Some(compare::cpus(None)?);
+    let slices = silicon::Args::usual(args.cpus.clone(), usable.clone());
+    let report = silicon::here(&slices, ctx)?;
+    let pages = silicon::here(&silicon::Args::of_pages(args.cpus.clone(), usable), ctx)?;
     Ok(Written {
         machine: None,
         slices: report.slices,

@@ -33,6 +33,7 @@ use soloist_map::silicon::sim::{SimCores, Truth};
 use soloist_map::silicon::slices::{Cell, Figures, Plan};
 use soloist_map::silicon::{measure, Attack, Cores, Cost, Design, Measured};
 
+mod cpus;
 mod whole_pages;
 
 use crate::cmd::compare;
@@ -73,10 +74,13 @@ const MOST_NEIGHBOURS: usize = 15;
     "soloist bench silicon --only two-banks --cpus 2,3 --blocks 200",
 ])]
 pub struct Args {
-    /// CPUs: the victim's, then the co-runners' [default: all that this process may
-    /// use, at most 16].
+    /// CPUs: the victim's, then the co-runners', at most 16 [default: one of each core that
+    /// this process may use; with --only pages, of the victim's last-level cache].
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
+    /// Those that this process could use before an experiment bound it to one.
+    #[arg(skip)]
+    usable: Option<Vec<u32>>,
     /// Only this experiment.
     #[arg(long, value_name = "NAME")]
     only: Option<Part>,
@@ -284,19 +288,18 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
 
 /// Measures this machine.
 pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
-    let cpus = compare::cpus(args.cpus.as_deref())?;
-    if let (Some(list), [_]) = (&args.cpus, cpus.as_slice()) {
-        let why = format!("--cpus {list}: the victim and a co-runner need two CPUs");
-        return Err(Misuse(why).into());
-    }
-    let mut report = Report::of_host(&Host::live());
+    let host = Host::live();
+    let cpus = args.chosen(&host)?;
+    let mut report = Report::of_host(&host);
     let Some((&victim, neighbours)) = cpus.split_first().filter(|(_, n)| !n.is_empty()) else {
         report.measures_nothing("there is no second CPU for the co-runner", args);
         return Ok(report);
     };
+    let in_cache = cpus::in_cache_of(&host, victim, neighbours);
+    let of_numbers =
+        |cpus: &[u32]| -> Vec<usize> { cpus.iter().map(|&cpu| cpu as usize).collect() };
     let victim = victim as usize;
-    let neighbours = neighbours.iter().take(MOST_NEIGHBOURS);
-    let neighbours: Vec<usize> = neighbours.map(|&cpu| cpu as usize).collect();
+    let neighbours = of_numbers(neighbours);
     report.cpus = Some((victim, neighbours[0]));
     // The victim's last: memory is of the node that it is first touched from.
     for &cpu in neighbours.iter().chain([&victim]) {
@@ -327,7 +330,12 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     }
     if args.wants(Part::Pages) {
         bind(victim).with_context(|| format!("CPU {victim}"))?;
-        report.whole_pages(&memory, &neighbours, args, ctx);
+        // Whoever names them may want to see what another cache makes of it.
+        let beside = match &args.cpus {
+            Some(_) => neighbours,
+            None => of_numbers(&in_cache),
+        };
+        report.whole_pages(&memory, &beside, args, ctx);
     }
     Ok(report)
 }
@@ -351,21 +359,52 @@ impl Args {
         Ok(Hardware::new(&options)?)
     }
 
-    /// As without a flag, for another command that measures.
-    pub(in crate::cmd) fn usual(cpus: Option<String>) -> Self {
-        Self::with(Part::Slices, cpus)
+    /// The victim's CPU, then those of the co-runners: as named, or one of each core.
+    fn chosen(&self, host: &Host) -> Result<Vec<u32>> {
+        let Some(list) = &self.cpus else {
+            let usable = match &self.usable {
+                Some(usable) => usable.clone(),
+                None => compare::cpus(None)?,
+            };
+            let mut cpus = cpus::one_of_each_core(host, &usable);
+            cpus.truncate(1 + MOST_NEIGHBOURS);
+            if let Some(note) = cpus::of_one_core(host, &cpus) {
+                errln!("soloist: {note}");
+            }
+            return Ok(cpus);
+        };
+        let cpus = compare::cpus(Some(list))?;
+        let why = match cpus.len() {
+            1 => "the victim and a co-runner need two CPUs".to_owned(),
+            n if n > 1 + MOST_NEIGHBOURS => {
+                format!("{n} CPUs, and at most {} take part", 1 + MOST_NEIGHBOURS)
+            }
+            _ => {
+                if let Some(note) = cpus::of_one_core(host, &cpus) {
+                    errln!("soloist: --cpus {list}: {note}");
+                }
+                return Ok(cpus);
+            }
+        };
+        Err(Misuse(format!("--cpus {list}: {why}")).into())
+    }
+
+    /// As without a flag, for another command that measures: on the CPUs that its user named,
+    /// else on some of those that are usable.
+    pub(in crate::cmd) fn usual(cpus: Option<String>, usable: Option<Vec<u32>>) -> Self {
+        Self::with(Part::Slices, cpus, usable)
     }
 
     /// Whole pages, with as much memory as a count of cache colours looks through.
-    pub(in crate::cmd) fn of_pages(cpus: Option<String>) -> Self {
-        let mut args = Self::with(Part::Pages, cpus);
+    pub(in crate::cmd) fn of_pages(cpus: Option<String>, usable: Option<Vec<u32>>) -> Self {
+        let mut args = Self::with(Part::Pages, cpus, usable);
         let wanted = geometry_of_host().map_or(0, |cache| POOL * cache.size);
         let most = most_memory().unwrap_or(MOST_MEMORY).min(MOST_MEMORY);
         args.memory = wanted.max(args.memory).min(most);
         args
     }
 
-    fn with(part: Part, cpus: Option<String>) -> Self {
+    fn with(part: Part, cpus: Option<String>, usable: Option<Vec<u32>>) -> Self {
         #[derive(clap::Parser)]
         struct Flags {
             #[command(flatten)]
@@ -374,6 +413,7 @@ impl Args {
         let mut args = <Flags as clap::Parser>::parse_from(["silicon"]).args;
         args.only = Some(part);
         args.cpus = cpus;
+        args.usable = usable;
         args
     }
 
@@ -466,6 +506,10 @@ impl Report {
         let probe = probe.as_mut().map(|probe| probe as &mut dyn CacheProbe);
         let probe = probe.map_err(|why| why.to_string());
         let sorted = self.look_at_cache(probe, args, ctx);
+        if neighbours.is_empty() {
+            self.pages_why = Some("no other CPU shares the victim's last-level cache".to_owned());
+            return;
+        }
         let mut cores = RealCaching::new(memory, neighbours, cache.size);
         self.by_pages(&mut cores, sorted.as_ref(), args, ctx);
     }
