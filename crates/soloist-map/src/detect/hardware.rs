@@ -281,6 +281,18 @@ impl Hardware {
         Some(page.at.wrapping_add((address - page.address) as usize))
     }
 
+    /// The same pages, named as if they lay `by` higher in memory of these `ranges`.
+    #[cfg(test)]
+    pub(super) fn moved_by(mut self, by: u64, ranges: Vec<RamRange>) -> Self {
+        for page in &mut self.pages {
+            page.address += by;
+        }
+        let pages = self.pages().collect();
+        self.pool = Pool::new(pages, self.page_shift());
+        self.addresses = Addresses::Physical;
+        Self { ranges, ..self }
+    }
+
     fn page_of(&self, address: u64) -> Option<&Page> {
         let shift = self.pool.page_shift();
         let start = address >> shift << shift;

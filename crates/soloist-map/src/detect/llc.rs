@@ -228,8 +228,8 @@ impl<'a> HardwareProbe<'a> {
         let geometry = geometry_of_host().ok_or(NoProbe::Unnamed)?;
         let pages = memory.pages().count() as u64;
         enough(pages << memory.page_shift(), geometry.size)?;
-        let first = memory.ranges().first().map_or(0, |range| range.start);
-        let line = memory.locate(first).ok_or(NoProbe::Apart)?;
+        let first = memory.pages().next().and_then(|page| memory.locate(page));
+        let line = first.ok_or(NoProbe::Apart)?;
         let read = |flushed: bool| {
             // SAFETY: the line lies in the pool, which lives on.
             unsafe {
@@ -255,7 +255,8 @@ impl<'a> HardwareProbe<'a> {
     /// A line to look from.
     #[must_use]
     pub fn target(&self) -> u64 {
-        self.memory.ranges().first().map_or(0, |range| range.start) + 0x8c0
+        // Ranges may be of all memory: the pool has pages of them, not their first bytes.
+        self.memory.pages().next().unwrap_or(0) + 0x8c0
     }
 }
 
@@ -270,15 +271,13 @@ impl CacheProbe for HardwareProbe<'_> {
         if !way.is_power_of_two() || way > 1 << self.memory.page_shift() {
             return Vec::new();
         }
-        let ranges = self.memory.ranges();
-        let lines = ranges.iter().flat_map(|range| {
-            let first = range.start + target % way;
-            (0..(range.end - range.start) / way).map(move |i| first + i * way)
+        // A page is aligned to its size, and a way fits into it: so are ways.
+        let per_page = (1 << self.memory.page_shift()) / way;
+        let lines = self.memory.pages().flat_map(|page| {
+            let first = page + target % way;
+            (0..per_page).map(move |i| first + i * way)
         });
-        lines
-            .filter(|&line| line != target && self.has(line))
-            .take(count)
-            .collect()
+        lines.filter(|&line| line != target).take(count).collect()
     }
 
     fn pages(&self) -> Vec<u64> {
@@ -346,7 +345,8 @@ pub fn geometry_of_host() -> Option<Geometry> {
 #[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
     use super::*;
-    use soloist_machine::gf2;
+    use crate::detect::hardware::HardwareOptions;
+    use soloist_machine::{gf2, RamRange};
 
     /// A cache that keeps the last `ways` lines of each set and slice.
     struct Model {
@@ -443,6 +443,46 @@ mod tests {
                 threshold(hits.clone(), misses.clone(), reads).expect("they differ by two ticks");
             assert!(hits.iter().all(|&t| t <= at) && misses.iter().all(|&t| t > at));
         }
+    }
+
+    /// With physical addresses the ranges are all of memory, and the pool has a few pages
+    /// somewhere in them.
+    #[test]
+    fn lines_are_of_the_pool_wherever_its_ranges_begin() {
+        let small = soloist_host::machine::Host::at("/").page_size().shift();
+        let options = HardwareOptions {
+            memory: Some(16 << small),
+            page_shift: Some(small),
+            unprivileged: true,
+            ..HardwareOptions::default()
+        };
+        let memory = Hardware::new(&options).unwrap().moved_by(
+            1 << 32,
+            vec![RamRange {
+                start: 0x1000,
+                end: 2 << 32,
+                node: 0,
+            }],
+        );
+        let page = 1u64 << memory.page_shift();
+        let mut probe = HardwareProbe {
+            geometry: Geometry {
+                size: 4 * page / 2,
+                ways: 4,
+                line: 64,
+            },
+            threshold: 0,
+            page_bytes: page,
+            memory: &memory,
+        };
+        let target = probe.target();
+        assert!(probe.has(target), "{target:#x}");
+        let way = probe.geometry.way();
+        let lines = probe.congruent(target, 8);
+        assert_eq!(lines.len(), 8);
+        let fit = |&line: &u64| probe.has(line) && line != target && (line ^ target) % way == 0;
+        assert!(lines.iter().all(fit), "{target:#x}: {lines:x?}");
+        assert!(probe.evicts(target, &lines));
     }
 
     #[test]
