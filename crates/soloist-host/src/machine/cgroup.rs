@@ -201,6 +201,83 @@ impl Mount {
     }
 }
 
+/// Memory that the cgroups of this process, its own and all above, still let it have, what
+/// they can give back of files counted in; `None`: none of them has a limit.
+pub(crate) fn memory_left(host: &Host) -> Option<u64> {
+    let own = host.read("/proc/self/cgroup").ok()?;
+    let left = own.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let (mounts, files) = match controllers {
+            "" => (mounts(host), &V2),
+            names if names.split(',').any(|name| name == "memory") => (memory_mounts(host), &V1),
+            _ => return None,
+        };
+        let left = mounts
+            .iter()
+            .filter_map(|mount| mount.left(host, path, files));
+        left.min()
+    });
+    left.min()
+}
+
+/// The files of a cgroup that tell of its memory.
+struct MemoryFiles {
+    limit: &'static str,
+    used: &'static str,
+    /// In `memory.stat`: bytes of files that nothing used of late.
+    idle: &'static str,
+}
+
+const V2: MemoryFiles = MemoryFiles {
+    limit: "memory.max",
+    used: "memory.current",
+    idle: "inactive_file ",
+};
+
+const V1: MemoryFiles = MemoryFiles {
+    limit: "memory.limit_in_bytes",
+    used: "memory.usage_in_bytes",
+    idle: "total_inactive_file ",
+};
+
+impl MemoryFiles {
+    /// What the limit of the cgroup at `dir` leaves; `None`: it has none.
+    fn left(&self, dir: &Path) -> Option<u64> {
+        let read = |name: &str| fs::read_to_string(dir.join(name)).ok();
+        let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+        let limit = number(self.limit)?;
+        let stat = read("memory.stat").unwrap_or_default();
+        let idle = stat.lines().find_map(|line| line.strip_prefix(self.idle));
+        let idle = idle
+            .and_then(|bytes| bytes.trim().parse().ok())
+            .unwrap_or(0);
+        let used = number(self.used)?.saturating_sub(idle);
+        Some(limit.saturating_sub(used))
+    }
+}
+
+impl Mount {
+    /// The least that cgroup `path` and those above it, as far as this mount shows them,
+    /// leave of memory.
+    fn left(&self, host: &Host, path: &str, files: &MemoryFiles) -> Option<u64> {
+        let dirs = Path::new(path).ancestors();
+        let dirs = dirs.filter_map(|path| self.dir(host, path));
+        dirs.filter_map(|dir| files.left(&dir)).min()
+    }
+}
+
+/// Where the memory controller of cgroup v1 is mounted.
+fn memory_mounts(host: &Host) -> Vec<Mount> {
+    let text = host.read("/proc/self/mountinfo").unwrap_or_default();
+    let is_of_memory = |line: &&str| {
+        let options = line.rsplit(' ').next().unwrap_or_default();
+        options.split(',').any(|option| option == "memory")
+    };
+    let of_memory = text.lines().filter(is_of_memory);
+    let of_memory: Vec<&str> = of_memory.collect();
+    mounts_of(&of_memory.join("\n"), "cgroup")
+}
+
 /// Where cgroup v2 is mounted: at the usual place, if nothing tells.
 fn mounts(host: &Host) -> Vec<Mount> {
     let mut mounts = match host.read("/proc/self/mountinfo") {

@@ -4,6 +4,7 @@ use std::fs;
 
 use soloist_machine::ram::{join, parse_iomem, RamRange};
 
+use crate::machine::cgroup::memory_left;
 use crate::machine::host::Host;
 use crate::machine::node::real_node;
 
@@ -85,7 +86,8 @@ fn block_ranges(host: &Host) -> Option<Vec<RamRange>> {
     })))
 }
 
-/// Memory that can be had without swapping (`MemAvailable`).
+/// Memory that can be had without swapping (`MemAvailable`), and without more than the
+/// cgroups of this process allow: the kernel would end it.
 #[must_use]
 pub fn available_bytes(host: &Host) -> Option<u64> {
     let text = host.text("/proc/meminfo")?;
@@ -93,7 +95,8 @@ pub fn available_bytes(host: &Host) -> Option<u64> {
         .lines()
         .find(|line| line.starts_with("MemAvailable:"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib << 10)
+    let bytes = kib << 10;
+    Some(memory_left(host).map_or(bytes, |left| left.min(bytes)))
 }
 
 /// Bytes of transparent or reserved huge pages in the mapping of this process that holds
@@ -127,7 +130,77 @@ pub fn huge_bytes_at(at: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
     use super::*;
+
+    /// The kernel ends a process that takes more than its cgroup, or one above it, may have.
+    #[test]
+    fn available_is_what_the_cgroups_leave() {
+        let v1 = "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+                  32 30 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
+        let v2 = "31 30 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        let boxed = "31 30 0:27 /box /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        let own = "sys/fs/cgroup/box/inner/memory";
+        let above = "sys/fs/cgroup/box/memory";
+        let old = "sys/fs/cgroup/memory/box/memory";
+        for (mounts, cgroup, files, mib) in [
+            (v2, "0::/box/inner", vec![], 4096),
+            (v2, "0::/box/inner", vec![(own, "max", "900")], 4096),
+            (v2, "0::/box/inner", vec![(own, "1000", "900")], 200),
+            (
+                v2,
+                "0::/box/inner",
+                vec![(own, "max", "0"), (above, "300", "1000")],
+                0,
+            ),
+            (
+                v2,
+                "0::/box/inner",
+                vec![(own, "3000", "0"), (above, "2000", "500")],
+                1600,
+            ),
+            (v2, "0::/box/inner", vec![(own, "9000", "0")], 4096),
+            (
+                boxed,
+                "0::/box/inner",
+                vec![("sys/fs/cgroup/inner/memory", "1000", "900")],
+                200,
+            ),
+            (
+                v1,
+                "4:cpu:/box\n3:memory:/box",
+                vec![(old, "1000", "900")],
+                200,
+            ),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let write = |path: &str, text: &str| {
+                let path = dir.path().join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            };
+            write("proc/meminfo", "MemTotal: 1 kB\nMemAvailable: 4194304 kB\n");
+            write("proc/self/mountinfo", mounts);
+            write("proc/self/cgroup", cgroup);
+            let (limit, used, idle) = match mounts == v1 {
+                true => (".limit_in_bytes", ".usage_in_bytes", "total_inactive_file"),
+                false => (".max", ".current", "inactive_file"),
+            };
+            for (of, most, now) in files {
+                let bytes = |mib: &str| mib.parse::<u64>().map(|mib| (mib << 20).to_string());
+                write(
+                    &format!("{of}{limit}"),
+                    &bytes(most).unwrap_or("max".into()),
+                );
+                write(&format!("{of}{used}"), &bytes(now).unwrap());
+                let idle = format!("inactive_anon 5\n{idle} {}\n", 100 << 20);
+                write(&format!("{of}.stat"), &idle);
+            }
+            let found = available_bytes(&Host::at(dir.path()));
+            assert_eq!(found, Some(mib << 20), "{mounts}{cgroup}");
+        }
+    }
 
     /// Blocks of 2 GiB cover the hole, and more than there is at the end.
     #[test]

@@ -201,7 +201,8 @@ impl Hardware {
             (Addresses::Physical, ranges, options.memory.unwrap_or(most))
         } else {
             let inside = Addresses::InsidePages { page_shift: shift };
-            (inside, Vec::new(), options.memory.unwrap_or(KEEP))
+            let most = most_memory().map_or(KEEP, |most| most.min(KEEP));
+            (inside, Vec::new(), options.memory.unwrap_or(most))
         };
         let limits = match known {
             true => Limits { keep, most },
