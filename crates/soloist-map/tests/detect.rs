@@ -154,6 +154,48 @@ fn check_tells_the_right_map_from_a_wrong_one() {
     }
 }
 
+/// Memory that conflicts only below `from`.
+struct FlatAbove {
+    source: SimSource,
+    from: u64,
+}
+
+impl TimingSource for FlatAbove {
+    fn ranges(&self) -> Vec<RamRange> {
+        self.source.ranges()
+    }
+    fn addresses(&self) -> Addresses {
+        self.source.addresses()
+    }
+    fn pool(&self) -> &Pool {
+        self.source.pool()
+    }
+    fn sample(&mut self, a: u64, b: u64) -> u32 {
+        match a < self.from {
+            true => self.source.sample(a, b),
+            false => 200,
+        }
+    }
+}
+
+/// What a first node contradicts, a second one that can't be measured does not take back.
+#[test]
+fn a_contradiction_stands_whatever_comes_after_it() {
+    let host = known::find("opteron-6128").unwrap();
+    let checked = |name: &str| {
+        let mut source = FlatAbove {
+            source: SimSource::new(&host, SimPool::everywhere(), Noise::LOW, 4),
+            from: host.map.ranges[2].start,
+        };
+        check(&mut source, &known::find(name).unwrap().map, &options(4))
+    };
+    let wrong = checked("opteron-6128-noninterleaved").unwrap();
+    assert_eq!(wrong.verdict, Verdict::Contradicted, "{wrong:?}");
+    assert!(!wrong.unmeasured.is_empty(), "{wrong:?}");
+    let right = checked("opteron-6128").unwrap_err();
+    assert!(right.to_string().contains("no row conflicts"), "{right}");
+}
+
 /// As of a process that is bound to a node (`numactl --membind`).
 #[test]
 fn check_proves_no_node_that_it_did_not_measure() {

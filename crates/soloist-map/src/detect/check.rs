@@ -166,7 +166,8 @@ pub fn check_classes(
     Ok((verdict, held, proof))
 }
 
-/// Checks `map` against the memory behind `source`.
+/// Checks `map` against the memory behind `source`. What contradicts it ends the check where
+/// a later part can't be measured, or the time is up.
 ///
 /// # Errors
 /// When there is nothing to measure.
@@ -186,9 +187,10 @@ pub fn check(
     for ((_, layout), part) in parts {
         let held: Vec<RamRange> = part.sections.iter().map(|section| section.range).collect();
         bare.extend(part.bare);
+        let is_denied = proves && !checked.iter().all(Checked::agrees);
         match check_part(&mut meter, &map.layouts[layout], part.sections) {
             Ok(one) => checked.push(one),
-            Err(Stop::NoMemory | Stop::NotHeld) => {
+            Err(stop) if is_denied || matches!(stop, Stop::NoMemory | Stop::NotHeld) => {
                 bare.extend(held);
                 is_whole = false;
             }
@@ -328,7 +330,11 @@ fn check_part(
     let swept = match physical {
         true => {
             let anchors = Anchors::of(meter, &model, &model.sections);
-            sweep(meter, &model, &ranges, &anchors)?
+            match sweep(meter, &model, &ranges, &anchors) {
+                // Without time for all of it, what banks denied stands.
+                Err(Stop::Deadline) if denied(&proof) => Swept::default(),
+                swept => swept?,
+            }
         }
         false => Swept::default(),
     };
@@ -340,8 +346,7 @@ fn check_part(
         },
         false => None,
     };
-    let invented = proof.other_bank.all - proof.other_bank.held;
-    let holds = invented == 0 && swept.wrong.is_empty() && rows.is_none_or(|rows| rows.hold);
+    let holds = !invents(&proof) && swept.wrong.is_empty() && rows.is_none_or(|rows| rows.hold);
     let evidence = match holds {
         true => log_odds(&proof.same_bank),
         false => log_odds(&proof.same_bank).min(CONTRADICTED),
@@ -361,6 +366,16 @@ fn check_part(
         swept,
         denied,
     })
+}
+
+/// Whether lines conflict that the map has in different banks.
+fn invents(proof: &Proof) -> bool {
+    proof.other_bank.held < proof.other_bank.all
+}
+
+/// Whether banks alone contradict the map.
+fn denied(proof: &Proof) -> bool {
+    invents(proof) || log_odds(&proof.same_bank) <= 0.0
 }
 
 /// Returns how much the pairs speak for the map. If the map is wrong, every second prediction
