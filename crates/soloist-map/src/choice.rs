@@ -107,16 +107,69 @@ fn agreeing(
             continue;
         };
         let differ = compare::differences(&chosen.map, &map.map);
+        let (one, two) = (&chosen.about.name, &map.about.name);
+        // --from tells two machines of one source apart as little as this does.
+        let is_one_source = other.from == from;
         if !differ.is_empty() {
-            return Err(Contradiction(format!(
-                "{from} ({}) and {other} contradict each other: {}. Neither is taken; --from \
-                 {from} or --from {other} takes one",
-                chosen.about.name,
-                differ.join("; "),
-                other = other.from,
-            )));
+            let differ = differ.join("; ");
+            let what = match is_one_source {
+                true => format!(
+                    "{from} machines {one} and {two} both fit and contradict each other: \
+                     {differ}. Neither is taken; ask `soloist map check --machine {one}`, and of \
+                     {two}, then `soloist up --machine` of that which fits"
+                ),
+                false => format!(
+                    "{from} ({one}) and {other} contradict each other: {differ}. Neither is \
+                     taken; --from {from} or --from {other} takes one",
+                    other = other.from,
+                ),
+            };
+            return Err(Contradiction(what));
         }
-        checks.push(format!("{} says the same", other.from));
+        checks.push(match is_one_source {
+            true => format!("{from} machine {two} says the same"),
+            false => format!("{} says the same", other.from),
+        });
     }
     Ok(checks)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use soloist_machine::known;
+
+    fn found(from: Source, name: &str) -> Finding {
+        let machine = known::find(name).unwrap();
+        let mut finding = Finding::nothing(from, String::new());
+        finding.map = Some(Candidate {
+            about: machine.about,
+            map: machine.map,
+            notes: Vec::new(),
+        });
+        finding
+    }
+
+    /// `--from known` is no way out where both are known.
+    #[test]
+    fn two_known_machines_are_told_apart_by_name() {
+        let (one, two) = ("opteron-6128", "opteron-6128-noninterleaved");
+        let chosen = found(Source::Known, one).map.unwrap();
+        let said = |from, name| {
+            agreeing(&chosen, Source::Known, &[found(from, name)]).map_err(|why| why.to_string())
+        };
+        let refused = said(Source::Known, two).unwrap_err();
+        assert!(!refused.contains("--from"), "{refused}");
+        for words in [&format!("{one} and {two}"), "soloist map check --machine"] {
+            assert!(refused.contains(words), "{refused}");
+        }
+        let refused = said(Source::Registers, two).unwrap_err();
+        assert!(
+            refused.contains("--from known or --from registers"),
+            "{refused}"
+        );
+        let same = said(Source::Registers, one).unwrap();
+        assert_eq!(same, ["registers says the same"]);
+    }
 }
