@@ -38,7 +38,8 @@ const IN_PAGE: u64 = 0xfff;
 /// # Errors
 /// With the line: what can't be read, a mask of cache sets.
 pub fn read(text: &str) -> Result<Found, FileError> {
-    let mut functions = Vec::new();
+    // Each with the bit that names it: its own in the mask.
+    let mut functions: Vec<(u32, u64)> = Vec::new();
     let mut joins = Vec::new();
     let mut masked = 0;
     for (i, line) in text.lines().enumerate() {
@@ -47,12 +48,12 @@ pub fn read(text: &str) -> Result<Found, FileError> {
             Said::Nothing => {}
             Said::Mask(mask) => {
                 // The last one holds.
-                functions.retain(|function| masked & function == 0);
-                functions.extend(gf2::bits(mask).map(|bit| 1 << bit));
+                functions.retain(|(_, function)| masked & function == 0);
+                functions.extend(gf2::bits(mask).map(|bit| (bit, 1 << bit)));
                 masked = mask;
             }
             Said::Join(to, from) => joins.push((i + 1, to, from)),
-            Said::Function(function) => functions.push(function),
+            Said::Function(function) => functions.push((function.trailing_zeros(), function)),
         }
     }
     let is_joined = !joins.is_empty();
@@ -62,14 +63,14 @@ pub fn read(text: &str) -> Result<Found, FileError> {
         // the one that is changed.
         let at = [to, from]
             .iter()
-            .find_map(|bit| {
-                functions
-                    .iter()
-                    .position(|f: &u64| f.trailing_zeros() == *bit)
-            })
+            .find_map(|bit| functions.iter().position(|(name, _)| name == bit))
             .ok_or(FileError::in_line("", line, message))?;
-        functions[at] |= 1 << to | 1 << from;
+        functions[at].1 |= 1 << to | 1 << from;
     }
+    let functions: Vec<u64> = functions
+        .into_iter()
+        .map(|(_, function)| function)
+        .collect();
     let is_inside = |function: &&u64| **function & !IN_PAGE == 0 && masked & **function != 0;
     let inside = functions.iter().filter(is_inside);
     let inside = inside.fold(0, |all, function| all | function);
@@ -180,6 +181,16 @@ mod tests {
                       --> select (13 XOR 17) and 14\n";
         assert_eq!(read(readme).unwrap().banks, two);
         assert_eq!(read("0x6000\nxor 17 13").unwrap().banks, two);
+        // A bit is named by the mask, whatever joined it before.
+        let three = [1 << 13 | 1 << 14 | 1 << 17];
+        for joins in [
+            "xor 17 13\nxor 17 14",
+            "xor 17 14\nxor 17 13",
+            "xor 13 17\nxor 14 17",
+        ] {
+            let read = read(&format!("mask 0x20000\n{joins}")).unwrap();
+            assert_eq!(read.banks, three, "{joins}");
+        }
         let control = "statistics Color:\n min(ns): 3\nbank_map:\nbank_bits[0]: 13 17 \n\
                        bank_bits[1]: 14 \npalloc_masks_count: 2\nuse_palloc: 0\n";
         assert_eq!(read(control).unwrap().banks, two);
