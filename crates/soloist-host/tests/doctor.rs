@@ -144,6 +144,36 @@ fn what_is_lacking_is_named_with_the_way_out() {
     assert_eq!(headers(&machine), Status::Fail);
 }
 
+/// Its tracepoints are there, though kallsyms names none of them.
+#[test]
+fn a_kernel_that_names_no_variables_is_said_to() {
+    let machine = good();
+    let table = include_str!("../../../kernel/hook/table.c");
+    let symbols = table.lines().filter_map(|line| {
+        let name = line.trim_start().strip_prefix("{ SYMBOL, false, \"")?;
+        name.split('"')
+            .next()
+            .filter(|&name| name != "ftrace_enabled")
+    });
+    let symbols: String = symbols.map(|name| format!("0 T {name}\n")).collect();
+    machine.file("proc/kallsyms", &symbols);
+    machine.file("boot/config-6.12.117+deb12-amd64", "CONFIG_NUMA=y\n");
+    let hooks = check(&machine, "hooks");
+    assert_eq!(hooks.status, Status::Fail);
+    assert!(
+        hooks.found.contains("names no ftrace_enabled"),
+        "{}",
+        hooks.found
+    );
+    assert!(!hooks.found.contains("cgroup_mkdir"), "{}", hooks.found);
+    let next = hooks.next.unwrap();
+    assert!(next.contains("CONFIG_KALLSYMS_ALL"), "{next}");
+    let all = "CONFIG_NUMA=y\nCONFIG_KALLSYMS_ALL=y\n";
+    machine.file("boot/config-6.12.117+deb12-amd64", all);
+    let hooks = check(&machine, "hooks");
+    assert!(hooks.found.contains("cgroup_mkdir"), "{}", hooks.found);
+}
+
 #[test]
 fn a_hook_that_is_taken_is_seen() {
     let machine = good();

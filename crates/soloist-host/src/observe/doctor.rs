@@ -256,7 +256,13 @@ fn hooks(host: &Host) -> Check {
             seen_by(host, TRACEFS),
         );
     };
-    let lacks = [("can't hook", &seen.unhooked), ("has no", &seen.absent)];
+    // Without this kallsyms names functions alone: neither a tracepoint nor a variable.
+    let all = config(host, "CONFIG_KALLSYMS_ALL").as_deref() != Some("n");
+    let (how, absent) = match all {
+        true => ("has no", [seen.absent, seen.events].concat()),
+        false => ("names no", seen.absent),
+    };
+    let lacks = [("can't hook", &seen.unhooked), (how, &absent)];
     let lacks: Vec<String> = lacks
         .iter()
         .filter(|(_, names)| !names.is_empty())
@@ -264,10 +270,15 @@ fn hooks(host: &Host) -> Check {
         .collect();
     if !lacks.is_empty() {
         let found = format!("this kernel {}", lacks.join(", and "));
-        let next = match config(host, "CONFIG_NUMA").as_deref() {
-            // Without it a fault's page is allocated by a macro.
-            Some("n") => "boot a kernel with CONFIG_NUMA, on a machine of one node too".to_owned(),
-            _ => format!("boot a stock Debian kernel: {}", tested_series().join(", ")),
+        // Without nodes a fault's page is allocated by a macro.
+        let nodes = config(host, "CONFIG_NUMA").as_deref() != Some("n");
+        let next = match (all || absent.is_empty(), nodes) {
+            (true, true) => format!("boot a stock Debian kernel: {}", tested_series().join(", ")),
+            (true, false) => {
+                "boot a kernel with CONFIG_NUMA, on a machine of one node too".to_owned()
+            }
+            (false, true) => "boot a kernel with CONFIG_KALLSYMS_ALL".to_owned(),
+            (false, false) => "boot a kernel with CONFIG_KALLSYMS_ALL and CONFIG_NUMA".to_owned(),
         };
         return Check::fail(name, found, next);
     }

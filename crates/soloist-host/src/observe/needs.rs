@@ -77,6 +77,8 @@ pub(crate) struct Seen {
     /// Names of what can't be hooked, and of what is not there.
     pub(crate) unhooked: Vec<&'static str>,
     pub(crate) absent: Vec<&'static str>,
+    /// Names of tracepoints whose variables are not there.
+    pub(crate) events: Vec<&'static str>,
 }
 
 /// Compares `host`'s kernel with the table; `None`: nothing can be read.
@@ -87,21 +89,24 @@ pub(crate) fn compare(host: &Host) -> Option<Seen> {
     let all = all.as_deref().map(|text| words(text, 2));
     let hookable = traced.as_ref().or(all.as_ref())?;
     let needs = needs();
-    let missing = |kinds: &[Kind], symbols: &HashSet<&str>| -> Vec<&'static str> {
-        let of_kind = needs.iter().filter(|need| kinds.contains(&need.kind));
+    let missing = |kind: Kind, symbols: &HashSet<&str>| -> Vec<&'static str> {
+        let of_kind = needs.iter().filter(|need| need.kind == kind);
         of_kind
             .filter(|need| !need.is_in(symbols))
             .map(|need| need.names[0])
             .collect()
     };
+    let absent = |kind| {
+        all.as_ref()
+            .map(|all| missing(kind, all))
+            .unwrap_or_default()
+    };
     Some(Seen {
         hooks: needs.iter().filter(|need| need.kind == Kind::Hook).count(),
         traceable: traced.is_some(),
-        unhooked: missing(&[Kind::Hook], hookable),
-        absent: all
-            .as_ref()
-            .map(|all| missing(&[Kind::Symbol, Kind::Event], all))
-            .unwrap_or_default(),
+        unhooked: missing(Kind::Hook, hookable),
+        absent: absent(Kind::Symbol),
+        events: absent(Kind::Event),
     })
 }
 
