@@ -80,6 +80,23 @@ fn simulated_memory_takes_no_option_of_the_hosts() {
     }
 }
 
+/// Nothing is measured in less than a page, and that is said.
+#[test]
+fn less_memory_than_a_page_is_refused() {
+    for (place, status) in [
+        (&["--simulate", "skylake"][..], 2),
+        (&["--from", "timing"], 1),
+    ] {
+        for memory in ["0", "1"] {
+            let args = [&["map", "detect", "--memory", memory], place].concat();
+            let refused = output(&args);
+            let said = text(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(status), "{args:?}: {said}");
+            assert!(said.contains("less than a page"), "{args:?}: {said}");
+        }
+    }
+}
+
 /// Where nodes number their ranks differently, a rank is that of its own node.
 #[test]
 fn a_place_is_of_the_node_that_it_names() {

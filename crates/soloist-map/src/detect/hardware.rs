@@ -45,6 +45,14 @@ pub enum HardwareError {
         /// Bytes that may be taken.
         most: u64,
     },
+    /// Less than a page was asked for.
+    #[error("--memory {}: less than a page, of {}", format_size(*.memory), format_size(*.page))]
+    TooLittle {
+        /// Bytes asked for.
+        memory: u64,
+        /// Bytes of a page.
+        page: u64,
+    },
     /// The page size asked for is not to be had.
     #[error("no pages of {size} bytes: reserve some (echo 1 > /sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages), or leave --pages out")]
     Pages {
@@ -169,6 +177,10 @@ impl Hardware {
     }
 
     fn with_pages(options: &HardwareOptions, shift: u32) -> Result<Self, HardwareError> {
+        let page = 1 << shift;
+        if let Some(memory) = options.memory.filter(|&memory| memory < page) {
+            return Err(HardwareError::TooLittle { memory, page });
+        }
         let host = running();
         let are_shown = is_bare_metal(&host) || options.trust_guest;
         let physical = are_shown && !options.unprivileged;
@@ -202,7 +214,8 @@ impl Hardware {
         } else {
             let inside = Addresses::InsidePages { page_shift: shift };
             let most = most_memory().map_or(KEEP, |most| most.min(KEEP));
-            (inside, Vec::new(), options.memory.unwrap_or(most))
+            // One page where a page is more: of 1 GiB, which is set aside anyway.
+            (inside, Vec::new(), options.memory.unwrap_or(most.max(page)))
         };
         let limits = match known {
             true => Limits { keep, most },

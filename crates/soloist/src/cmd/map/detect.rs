@@ -156,7 +156,7 @@ fn watched(source: &mut dyn TimingSource, options: &Options, ctx: &Ctx) -> Detec
 }
 
 fn simulate(args: &Args, machine: &Machine, ctx: &Ctx) -> Result<ExitCode> {
-    let pool = sim_pool(args);
+    let pool = sim_pool(args)?;
     let mut reports = Vec::new();
     for seed in (0..args.runs.max(1)).map(|n| args.seed.wrapping_add(n)) {
         let mut source = SimSource::new(machine, pool, args.noise, seed);
@@ -181,25 +181,28 @@ fn simulate(args: &Args, machine: &Machine, ctx: &Ctx) -> Result<ExitCode> {
 }
 
 /// The pages that the simulated kernel gives.
-fn sim_pool(args: &Args) -> SimPool {
+fn sim_pool(args: &Args) -> Result<SimPool> {
     let page_shift = args.pages.unwrap_or(21);
+    if let Some(memory) = args.memory.filter(|memory| memory >> page_shift == 0) {
+        let (memory, page) = (format_size(memory), format_size(1 << page_shift));
+        let why = format!("--memory {memory}: less than a page, of {page} (--pages)");
+        return Err(Misuse(why).into());
+    }
     if args.unprivileged {
         let pages = args.class_pages.unwrap_or(256).clamp(1, 1 << 16) as u64;
-        let pages = args
-            .memory
-            .map_or(pages, |bytes| (bytes >> page_shift).max(1));
-        return SimPool::unprivileged(page_shift, pages);
+        let pages = args.memory.map_or(pages, |bytes| bytes >> page_shift);
+        return Ok(SimPool::unprivileged(page_shift, pages));
     }
     let everywhere = SimPool::everywhere();
     let most = args.memory.unwrap_or(everywhere.limits.most);
     // Large pages are few: all are measured.
     let keep = everywhere.limits.keep.max(16 << page_shift).min(most);
-    SimPool {
+    Ok(SimPool {
         page_shift,
         limits: Limits { keep, most },
         scattered: !args.one_piece,
         ..everywhere
-    }
+    })
 }
 
 #[derive(Serialize)]
