@@ -399,3 +399,41 @@ fn another_tools_text_is_named() {
         assert!(said.contains(&format!("--from {is}")), "{from}: {said}");
     }
 }
+
+/// What `soloist map convert MACHINE --from machine` gives.
+fn of_machine(name: &str, to: &str, json: &[&str]) -> Output {
+    let convert = ["map", "convert", name, "--from", "machine", "--to", to];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_soloist"));
+    command.args(convert).args(json).output().unwrap()
+}
+
+/// Functions over offsets mislead who takes them for functions of addresses.
+#[test]
+fn a_list_of_functions_says_where_offsets_are_no_addresses() {
+    let said = |name: &str, to: &str| {
+        let out = of_machine(name, to, &[]);
+        assert!(out.status.success(), "{out:?}");
+        text(&out.stderr)
+    };
+    for to in ["hex", "bits"] {
+        let said = said("sapphire-rapids", to);
+        let words = "from 0x100000000 on, subtract 0x80000000";
+        assert!(said.contains(words), "{to}: {said}");
+    }
+    assert_eq!(said("sapphire-rapids", "machine"), "");
+    // No shift, and one above all functions of banks.
+    assert_eq!(said("skylake", "hex"), "");
+    assert_eq!(said("zen2", "hex"), "");
+}
+
+#[test]
+fn a_conversion_is_json_where_asked() {
+    let out = of_machine("skylake", "hex", &["--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let plain = of_machine("skylake", "hex", &[]);
+    assert_eq!(json["text"], text(&plain.stdout));
+    assert_eq!(json["trust"], "published");
+    let filled = convert("bits", "machine", SKYLAKE, &["--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&filled.stdout).unwrap();
+    assert!(filled.stderr.is_empty() && !json["notes"].as_array().unwrap().is_empty());
+}

@@ -97,6 +97,23 @@ fn less_memory_than_a_page_is_refused() {
     }
 }
 
+/// `--json` prints JSON or is refused.
+#[test]
+fn a_map_is_shown_in_json_or_not_at_all() {
+    let folder = TempDir::new().unwrap();
+    let picture = folder.path().join("zen2.svg").display().to_string();
+    let show = ["--json", "map", "show", "-m", "zen2"];
+    for option in [&["--text"][..], &["--svg", "-"]] {
+        let refused = output(&[&show[..], option].concat());
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(text(&refused.stderr).contains("--json"), "{refused:?}");
+    }
+    let shown = output(&[&show[..], &["--svg", &picture]].concat());
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["name"], "zen2");
+    assert!(fs::read_to_string(picture).unwrap().contains("<svg"));
+}
+
 /// Where nodes number their ranks differently, a rank is that of its own node.
 #[test]
 fn a_place_is_of_the_node_that_it_names() {

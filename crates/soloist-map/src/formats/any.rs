@@ -3,7 +3,9 @@
 use std::str::FromStr;
 
 use soloist_core::format_size;
-use soloist_machine::{write, About, FileError, Layout, Machine, MapSpec, Topology, Trust};
+use soloist_machine::{
+    write, About, FileError, Layout, Machine, MapRange, MapSpec, Topology, Trust,
+};
 
 use crate::formats::found::{self, FillError, Found, Memory};
 use crate::formats::functions::{self, Format};
@@ -92,6 +94,48 @@ impl Imported {
         };
         let format: AnyFormat = to.parse().map_err(ImportError::Misuse)?;
         format.write(name, layout).map_err(ImportError::Unsaid)
+    }
+
+    /// What a file of the format `to` does not say, in sentences: where a function is over
+    /// an offset that is not the address.
+    #[must_use]
+    pub fn left_out(&self, to: &str) -> Vec<String> {
+        if ["text", "machine"].contains(&to) {
+            return Vec::new();
+        }
+        // A list has banks alone.
+        let only_banks = matches!(to.parse(), Ok(AnyFormat::Functions(_)));
+        let moved = self.map.ranges.iter().filter_map(|range| {
+            let layout = &self.map.layouts[range.layout];
+            let banks = layout.bank_functions();
+            let columns = layout.column.iter().map(|column| column.mask);
+            let rest = layout.row_masks().into_iter().chain(columns);
+            let rest = rest.filter(|_| !only_banks);
+            let used = banks
+                .into_iter()
+                .chain(rest)
+                .fold(0, |all, mask| all | mask);
+            let shift = range.start.wrapping_sub(range.base);
+            // Bits below the lowest of the shift are the same in both.
+            let lowest = shift & shift.wrapping_neg();
+            (used >= lowest && shift != 0).then(|| moved(range))
+        });
+        moved.collect()
+    }
+}
+
+/// How an address becomes the offset that functions are over.
+fn moved(range: &MapRange) -> String {
+    let MapRange { start, base, .. } = *range;
+    match start > base {
+        true => format!(
+            "from {start:#x} on, subtract {:#x} from an address first (DARE's --offset)",
+            start - base
+        ),
+        false => format!(
+            "from {start:#x} on, add {:#x} to an address first",
+            base - start
+        ),
     }
 }
 

@@ -196,7 +196,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         Args::Llc(args) => tools::llc(&args, ctx),
         Args::Solve(args) => tools::run_solve(&args, ctx),
         Args::Registers(args) => tools::read_registers(&args.how, args.output.as_deref(), ctx),
-        Args::Convert(args) => tools::convert(&args),
+        Args::Convert(args) => tools::convert(&args, ctx),
     }
 }
 
@@ -445,21 +445,28 @@ fn show(args: &Show, ctx: &Ctx) -> Result<ExitCode> {
             false => classes::show(&map, ctx),
         };
     }
+    let to_file = args.svg.as_deref().filter(|path| path.as_os_str() != "-");
+    if ctx.json && (args.text || args.svg.is_some() && to_file.is_none()) {
+        let why = "--json prints a document of its own, which has the map's text: leave out \
+                   --text, and give --svg a file";
+        return Err(Misuse(why.to_owned()).into());
+    }
     let (machine, map) = args.pick.load(args.page_size)?;
     if args.text {
         put(&machine.map_text())?;
         return Ok(ExitCode::SUCCESS);
     }
     let summary = Summary::new(&machine, &map);
-    if let Some(path) = &args.svg {
+    if args.svg.is_some() {
         let svg = Ruler::new(&machine.map, 0, map.page_size())
             .svg(&machine.about.description, &summary.sentences());
-        if path.as_os_str() == "-" {
-            put(&svg)?;
-        } else {
-            out::write(path, svg)?;
+        match to_file {
+            Some(path) => out::write(path, &svg)?,
+            None => put(&svg)?,
         }
-        return Ok(ExitCode::SUCCESS);
+        if !ctx.json {
+            return Ok(ExitCode::SUCCESS);
+        }
     }
     if ctx.json {
         let layouts = machine.map.layouts.iter().map(|layout| {

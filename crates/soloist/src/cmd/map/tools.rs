@@ -233,7 +233,7 @@ fn emit(text: &str, output: Option<&Path>, ctx: &Ctx) -> Result<Machine> {
 }
 
 /// Runs `convert`.
-pub fn convert(args: &Convert) -> Result<ExitCode> {
+pub fn convert(args: &Convert, ctx: &Ctx) -> Result<ExitCode> {
     if let Some(why) = args.idle() {
         return Err(Misuse(why).into());
     }
@@ -253,13 +253,9 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
             (name.to_owned(), plain_topology(&imported.map), imported)
         }
     };
-    for note in &imported.notes {
-        errln!("{name}: {note}");
-    }
     if args.to == "machine" && !imported.notes.is_empty() {
         let incomplete = "Nothing has shown that, so the map is incomplete: `soloist up` takes it \
                           with --force only; `soloist map check` measures it.";
-        errln!("{name}: {incomplete}");
         imported.notes.push(incomplete.into());
     }
     let about = about(
@@ -268,7 +264,20 @@ pub fn convert(args: &Convert) -> Result<ExitCode> {
         format!("converted from {}", args.from),
     );
     let text = imported.write(&args.to, &about, &topology);
-    super::put(&text.map_err(|error| said(error, &name))?)?;
+    let text = text.map_err(|error| said(error, &name))?;
+    let notes = [imported.notes.clone(), imported.left_out(&args.to)].concat();
+    for note in notes.iter().filter(|_| !ctx.json) {
+        errln!("{name}: {note}");
+    }
+    match ctx.json {
+        true => ctx.print_json(&serde_json::json!({
+            "name": name,
+            "trust": imported.trust,
+            "notes": notes,
+            "text": text,
+        }))?,
+        false => super::put(&text)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
