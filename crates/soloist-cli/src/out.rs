@@ -43,20 +43,45 @@ pub fn say(text: Arguments) {
         .write_all(format!("{text}\n").as_bytes());
 }
 
-/// Writes a file that was asked for.
+/// Writes a file that was asked for. A plain one that is there stays as it was where that
+/// fails, unless its folder takes no other.
 pub fn write(file: &Path, text: impl AsRef<str>) -> Result<()> {
-    fs::write(file, text.as_ref()).with_context(|| file.display().to_string())
+    // A link stays one.
+    let whole = fs::canonicalize(file);
+    let target = whole.as_deref().unwrap_or(file);
+    let written = match fs::metadata(target) {
+        Ok(there) if !there.is_file() => fs::write(target, text.as_ref()),
+        _ => match replace(target, text.as_ref()) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                fs::write(target, text.as_ref())
+            }
+            written => written,
+        },
+    };
+    written.with_context(|| file.display().to_string())
 }
 
 /// Writes a file whole: a reader, or a power cut, finds the old one or the new
 /// one. What is there and is no plain file, a device say, stays.
 pub fn replace(file: &Path, text: &str) -> io::Result<()> {
-    if fs::metadata(file).is_ok_and(|there| !there.is_file()) {
+    let there = fs::metadata(file).ok();
+    if there.as_ref().is_some_and(|there| !there.is_file()) {
         return Err(io::Error::other("is there, and no plain file"));
     }
-    let new = file.with_extension("new");
-    let mut out = fs::File::create(&new)?;
-    out.write_all(text.as_bytes())?;
-    out.sync_all()?;
-    fs::rename(&new, file)
+    let mut new = file.as_os_str().to_owned();
+    new.push(".new");
+    let new = Path::new(&new);
+    let mut out = fs::File::create(new)?;
+    let write = || {
+        // Who may read it stays so.
+        if let Some(there) = there {
+            out.set_permissions(there.permissions())?;
+        }
+        out.write_all(text.as_bytes())?;
+        out.sync_all()?;
+        fs::rename(new, file)
+    };
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(new);
+    })
 }

@@ -80,6 +80,31 @@ fn a_full_disk_is_said() {
     }
 }
 
+/// A file of this size is as full as a disk.
+#[test]
+fn a_file_that_does_not_fit_leaves_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("map.svg");
+    fs::write(&file, "old").unwrap();
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" map show -m zen2 --svg \"$1\"";
+    let shell = |script: &str| {
+        let mut shell = std::process::Command::new("sh");
+        let program = env!("CARGO_BIN_EXE_soloist");
+        shell
+            .args(["-c", script, program])
+            .arg(&file)
+            .output()
+            .unwrap()
+    };
+    let out = shell(script);
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    let out = shell("exec \"$0\" map show -m zen2 --svg \"$1\"");
+    assert!(out.status.success(), "{out:?}");
+    assert!(fs::read_to_string(&file).unwrap().len() > 1024);
+}
+
 #[test]
 fn no_place_for_errors_is_no_panic() {
     let machine = machine::small();
