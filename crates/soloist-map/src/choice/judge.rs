@@ -64,15 +64,15 @@ pub(crate) fn by_timing(
     if !is_bare_metal(host) {
         return Ok("not checked by timing: a virtual machine has other addresses than DRAM".into());
     }
-    let measured = Hardware::new(&HardwareOptions::default())
+    let options = Options {
+        deadline,
+        seed,
+        ..Options::default()
+    };
+    let measured = Hardware::within(&HardwareOptions::default(), &options)
         .map_err(|error| error.to_string())
-        .and_then(|mut source| {
-            let options = Options {
-                deadline,
-                seed,
-                ..Options::default()
-            };
-            check(&mut source, map, &options).map_err(|stop| stop.to_string())
+        .and_then(|(mut source, left)| {
+            check(&mut source, map, &left).map_err(|stop| stop.to_string())
         });
     let found = match measured {
         Ok(found) => found,

@@ -9,11 +9,13 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
 
 use super::cpu;
 use super::pool::{fetch, gather, Limits, Pool, Supply};
 use super::source::{Addresses, TimingSource};
 use super::streams;
+use super::Options;
 use crate::sources::bridge;
 use crate::sources::bridge::Lifted;
 use soloist_core::format_size;
@@ -112,6 +114,9 @@ pub struct HardwareOptions {
     pub trust_guest: bool,
     /// Ask for no physical addresses, even where they are told: pages get classes.
     pub unprivileged: bool,
+    /// The kernel is asked for pages no longer than this, half of it before anything is
+    /// measured; `None`: as long as it takes.
+    pub deadline: Option<Duration>,
 }
 
 /// log2 of the bytes of the kernel's pages.
@@ -176,6 +181,27 @@ impl Hardware {
         Err(last.unwrap_or(HardwareError::Architecture))
     }
 
+    /// Maps memory within the deadline of a measurement; the measurement with what is left
+    /// of it.
+    ///
+    /// # Errors
+    /// As [`Hardware::new`].
+    pub fn within(
+        options: &HardwareOptions,
+        measurement: &Options,
+    ) -> Result<(Self, Options), HardwareError> {
+        let started = Instant::now();
+        let memory = Self::new(&HardwareOptions {
+            deadline: Some(measurement.deadline),
+            ..*options
+        })?;
+        let left = Options {
+            deadline: measurement.deadline.saturating_sub(started.elapsed()),
+            ..measurement.clone()
+        };
+        Ok((memory, left))
+    }
+
     fn with_pages(options: &HardwareOptions, shift: u32) -> Result<Self, HardwareError> {
         let page = 1 << shift;
         if let Some(memory) = options.memory.filter(|&memory| memory < page) {
@@ -192,6 +218,7 @@ impl Hardware {
             mappings: Vec::new(),
             known: false,
             error: None,
+            until: None,
         };
         // The first page shows whether addresses are told.
         let probe = mapper.map(1 << shift);
@@ -222,7 +249,11 @@ impl Hardware {
             false => Limits { keep: most, most },
         };
         mapper.known = known;
+        let started = Instant::now();
+        let after = |time| started.checked_add(time);
+        mapper.until = options.deadline.and_then(|deadline| after(deadline / 2));
         let kept = gather(&mut mapper, &ranges, shift, limits).chosen;
+        mapper.until = options.deadline.and_then(after);
         Ok(Self::assemble(mapper, &kept, addresses, ranges, most))
     }
 
@@ -391,9 +422,17 @@ struct Mapper {
     mappings: Vec<Mapping>,
     known: bool,
     error: Option<std::io::Error>,
+    /// When it asks for no more.
+    until: Option<Instant>,
 }
 
 impl Mapper {
+    /// Whether the time is up; a first piece is taken even so.
+    fn is_late(&self) -> bool {
+        let is_up = self.until.is_some_and(|until| Instant::now() >= until);
+        is_up && !self.mappings.is_empty()
+    }
+
     /// The pages mapped last that are `kept`, whose addresses ascend; all others of them
     /// go back.
     fn keep(&mut self, kept: &[u64]) -> Vec<Page> {
@@ -463,7 +502,7 @@ impl Supply for Mapper {
         // In pieces, so that a kernel that can't give all gives some.
         let mut given = Vec::new();
         let mut left = bytes;
-        while left >> self.shift > 0 {
+        while left >> self.shift > 0 && !self.is_late() {
             let pages = self.map(left.min(PIECE.max(1 << self.shift)));
             if pages.is_empty() {
                 break;
@@ -539,4 +578,28 @@ fn is_huge(at: *mut u8, size: u64, pagemap: Option<&File>, frame: Option<u64>) -
         return first % frames == 0 && last == Some(first + frames - 1);
     }
     huge_bytes_at(at as u64) >= size
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// Touching all memory of a server takes minutes.
+    #[test]
+    fn no_pages_are_asked_for_after_the_deadline() {
+        let bytes = |deadline| {
+            let options = HardwareOptions {
+                memory: Some(3 * PIECE),
+                page_shift: Some(small_shift()),
+                unprivileged: true,
+                deadline,
+                ..HardwareOptions::default()
+            };
+            let memory = Hardware::new(&options).unwrap();
+            (memory.n_pages() as u64) << memory.page_shift()
+        };
+        assert_eq!(bytes(Some(Duration::ZERO)), PIECE);
+        assert_eq!(bytes(None), 3 * PIECE);
+    }
 }

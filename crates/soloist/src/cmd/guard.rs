@@ -398,9 +398,8 @@ impl Rmin {
         };
         let memory = Hardware::new(&HardwareOptions {
             memory: Some(self.memory),
-            page_shift: None,
             trust_guest: self.trust_guest,
-            unprivileged: false,
+            ..HardwareOptions::default()
         })?;
         let measured = Measured {
             machine: map.name(),

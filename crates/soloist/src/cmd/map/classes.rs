@@ -105,11 +105,12 @@ pub fn check(map: &ClassMap, args: &Check, ctx: &Ctx) -> Result<ExitCode> {
             check_classes(&mut source, map, &options)?
         }
         None => {
-            let mut source = Hardware::new(&HardwareOptions {
+            let memory = HardwareOptions {
                 memory: args.memory,
                 ..HardwareOptions::default()
-            })?;
-            check_classes(&mut source, map, &options)?
+            };
+            let (mut source, left) = Hardware::within(&memory, &options)?;
+            check_classes(&mut source, map, &left)?
         }
     };
     if ctx.json {

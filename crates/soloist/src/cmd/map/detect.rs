@@ -240,18 +240,19 @@ fn summarise(machine: &Machine, reports: &[Report], ctx: &Ctx) -> Result<ExitCod
 }
 
 fn measure(args: &Args, tried: Vec<Finding>, ctx: &Ctx) -> Result<ExitCode> {
-    let mut source = Hardware::new(&HardwareOptions {
+    let memory = HardwareOptions {
         memory: args.memory,
         page_shift: args.pages,
         trust_guest: args.trust_guest,
-        unprivileged: false,
-    })?;
+        ..HardwareOptions::default()
+    };
+    let (mut source, options) = Hardware::within(&memory, &options(args, args.seed))?;
     let name = format!(
         "this machine, {} pages of {}",
         source.n_pages(),
         format_size(1 << source.page_shift())
     );
-    let found = watched(&mut source, &options(args, args.seed), ctx);
+    let found = watched(&mut source, &options, ctx);
     // Prints what it saw even if there is nothing to save.
     let mut report = report(name, args.seed, cpu::UNIT, &found);
     report.tried = tried;

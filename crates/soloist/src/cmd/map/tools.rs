@@ -443,13 +443,13 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
             check_map(&mut source, &machine.map, &options)?
         }
         None => {
-            let mut source = Hardware::new(&HardwareOptions {
+            let memory = HardwareOptions {
                 memory: args.memory,
-                page_shift: None,
                 trust_guest: args.trust_guest,
-                unprivileged: false,
-            })?;
-            check_map(&mut source, &machine.map, &options)?
+                ..HardwareOptions::default()
+            };
+            let (mut source, left) = Hardware::within(&memory, &options)?;
+            check_map(&mut source, &machine.map, &left)?
         }
     };
     let is_guest = args.simulate.is_none() && !is_bare_metal(&Host::live()) && !args.trust_guest;
