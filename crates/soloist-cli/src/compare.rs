@@ -13,7 +13,7 @@ use soloist_host::observe::Summary;
 use soloist_host::run::write_forever;
 
 use crate::number::whole;
-use crate::{complete, out, table, Ctx, Misuse};
+use crate::{complete, out, status, table, Ctx, Misuse};
 
 /// Memory that the co-runner of this program's own writes to, bytes.
 const CO_RUNNER: usize = 64 << 20;
@@ -258,30 +258,46 @@ fn text(found: &[Condition]) -> Table {
     table
 }
 
-/// Prints and writes what was found; `how` is `measured`, `emulated` or `modelled`.
-pub fn finish(
-    args: &Args,
-    ctx: &Ctx,
-    how: &str,
-    found: &[Condition],
-    notes: &[String],
-) -> Result<ExitCode> {
-    if let Some(file) = &args.csv {
-        out::write(file, csv(found))?;
-    }
-    if ctx.json {
-        ctx.print_json(&serde_json::json!({ "how": how, "conditions": found, "notes": notes }))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    outln!("{}: seconds of each run", ctx.paint(1, how))?;
-    outln!("{}", text(found))?;
-    for c in found {
-        for warning in &c.warnings {
-            errln!("soloist: {}, {}: {warning}", c.program, c.name);
+/// What a comparison found, as `--json` has it.
+#[derive(Debug, Serialize)]
+pub struct Found<'a> {
+    /// `measured`, `emulated` or `modelled`.
+    pub how: &'a str,
+    /// The conditions of each program.
+    pub conditions: &'a [Condition],
+    /// Remarks on the figures.
+    pub notes: &'a [String],
+    /// What of a recording could not be read: the figures are of the rest.
+    pub damage: &'a [String],
+}
+
+impl Found<'_> {
+    /// Prints and writes it; the status is 1 where it is of a damaged recording.
+    ///
+    /// # Errors
+    /// When it can't be printed or written.
+    pub fn finish(&self, args: &Args, ctx: &Ctx) -> Result<ExitCode> {
+        if let Some(file) = &args.csv {
+            out::write(file, csv(self.conditions))?;
         }
+        match ctx.json {
+            true => ctx.print_json(self)?,
+            false => self.print(ctx)?,
+        }
+        Ok(status(self.damage.is_empty()))
     }
-    for note in notes {
-        outln!("{note}")?;
+
+    fn print(&self, ctx: &Ctx) -> Result<()> {
+        outln!("{}: seconds of each run", ctx.paint(1, self.how))?;
+        outln!("{}", text(self.conditions))?;
+        for c in self.conditions {
+            for warning in &c.warnings {
+                errln!("soloist: {}, {}: {warning}", c.program, c.name);
+            }
+        }
+        for note in self.notes {
+            outln!("{note}")?;
+        }
+        Ok(())
     }
-    Ok(ExitCode::SUCCESS)
 }

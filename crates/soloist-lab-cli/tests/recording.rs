@@ -31,22 +31,55 @@ fn a_cut_recording_is_told_by_all_that_read_it() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path());
     let stream = dir.path().join("rec/cpu-0.rec");
-    let whole = fs::read(&stream).unwrap();
-    fs::write(&stream, &whole[..whole.len() - 1]).unwrap();
-    for words in [
-        "sim replay rec",
-        "sim profile rec",
-        "sim profile --pages rec",
-        "sim export rec",
-        "compare --recorded rec --lines 1000",
+    let about = dir.path().join("rec/recording.json");
+    let (whole, told_of) = (fs::read(&stream).unwrap(), fs::read(&about).unwrap());
+    // Of a second frame there is only the beginning.
+    fs::write(&stream, [whole.as_slice(), b"SRFR"].concat()).unwrap();
+    let mut json: serde_json::Value = serde_json::from_slice(&told_of).unwrap();
+    json["streams"][0]["bytes"] = (whole.len() + 1000).into();
+    fs::write(&about, json.to_string()).unwrap();
+    // Each prints what is left, and where: the figures are not the recording's.
+    for (words, place) in [
+        ("sim replay --json rec", "/damage"),
+        ("sim profile --json rec", "/0/damage"),
+        ("sim profile --json --pages rec", "/damage"),
+        ("sim export rec", ""),
+        ("compare --json --recorded rec --lines 1000", "/damage"),
+        (
+            "sim replay --on-silicon --simulate haswell --blocks 20 --lines 4000 --machine \
+             sapphire-rapids-slice --json rec -- write",
+            "/damage",
+        ),
     ] {
-        let said = soloist(dir.path(), words).stderr;
-        let said = String::from_utf8(said).unwrap();
-        assert!(
-            said.contains("cpu-0.rec: damaged at byte"),
-            "{words}: {said}"
-        );
+        let ended = soloist(dir.path(), words);
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{words}: {said}");
+        let told = "cpu-0.rec: damaged at byte";
+        assert!(said.contains(told), "{words}: {said}");
+        if place.is_empty() {
+            assert!(!ended.stdout.is_empty(), "{words}");
+            continue;
+        }
+        let json: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+        let damage = json.pointer(place).unwrap().as_array().unwrap();
+        assert_eq!(damage.len(), 1, "{words}: {json}");
+        assert!(damage[0].as_str().unwrap().contains(told), "{words}");
     }
+    // Of a stream without a frame there is nothing to print.
+    fs::write(&stream, &whole[..16]).unwrap();
+    for words in ["sim replay rec", "sim profile --json rec", "sim export rec"] {
+        let ended = soloist(dir.path(), words);
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{words}: {said}");
+        assert!(said.contains("has no lines here"), "{words}: {said}");
+        assert!(ended.stdout.is_empty(), "{words}");
+    }
+    fs::write(&stream, &whole).unwrap();
+    fs::write(&about, &told_of).unwrap();
+    let healthy = soloist(dir.path(), "sim profile --json rec");
+    assert!(healthy.status.success(), "{healthy:?}");
+    let json: serde_json::Value = serde_json::from_slice(&healthy.stdout).unwrap();
+    assert_eq!(json.pointer("/1/damage"), Some(&serde_json::json!([])));
 }
 
 /// Where nothing is placed anew, or nobody runs beside it, some options would do nothing.

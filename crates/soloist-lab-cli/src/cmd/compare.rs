@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use soloist_cli::compare::{conditions, finish, own_co_runner, Args, Condition as Row};
+use soloist_cli::compare::{conditions, own_co_runner, Args, Condition as Row, Found};
 use soloist_cli::progress::Steps;
 use soloist_cli::{out, Ctx, Misuse};
 use soloist_lab::report::comparison::{html, svg, Blame, Comparison, Condition as Drawn};
@@ -16,7 +16,7 @@ use soloist_play::replay::{
 use soloist_record::{Lines, Meta};
 use soloist_vm::Scratch;
 
-use super::sim::recorded;
+use super::sim::{damage, recorded};
 use super::vm;
 
 /// Passes of this program's own co-runner that are recorded: what is played is from their middle,
@@ -166,10 +166,12 @@ fn lines(args: &Args, setting: &Setting, recorded: &Recorded, program: usize) ->
 fn play(args: &Args, setting: &Setting, recorded: &Recorded, ctx: &Ctx) -> Result<ExitCode> {
     // It goes round and round: few lines of it would come to lie in the last level.
     let co_runner = recorded.part(recorded.programs - 1, MOST_LINES)?;
+    let mut parts = vec![co_runner.clone()];
     let mut all = Vec::new();
     for program in 0..recorded.programs - 1 {
         let lines = lines(args, setting, recorded, program)?;
         let part = recorded.part(program, lines)?;
+        parts.push(part.clone());
         all.push((Compared::new(setting, &part, &co_runner), lines));
     }
     let progress = Steps::new(ctx, all.iter().map(|(one, _)| one.runs()).sum(), "played");
@@ -192,7 +194,13 @@ fn play(args: &Args, setting: &Setting, recorded: &Recorded, ctx: &Ctx) -> Resul
     progress.finish();
     let notes = notes(setting, recorded, &played);
     draw(args, &recorded.machine, &drawn, &blames, &notes)?;
-    finish(args, ctx, "modelled", &found, &notes)
+    let found = Found {
+        how: "modelled",
+        conditions: &found,
+        notes: &notes,
+        damage: &damage(&parts),
+    };
+    found.finish(args, ctx)
 }
 
 /// Remarks on the figures.

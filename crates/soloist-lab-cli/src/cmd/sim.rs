@@ -42,12 +42,32 @@ pub enum Args {
 }
 
 /// A program of a recording; what of it is damaged is told.
+///
+/// # Errors
+/// Where nothing of it is left: figures of nothing look like figures of something.
 pub fn recorded(dir: &Path, program: usize, lines: Lines) -> Result<Part> {
     let part = load(dir, program, lines)?;
     for damage in &part.program.damage {
         errln!("soloist: {damage}");
     }
+    if part.program.lanes().is_empty() {
+        let (dir, name) = (dir.display(), &part.name);
+        bail!("{dir}: program {program} (`{name}`) has no lines here");
+    }
     Ok(part)
+}
+
+/// What of the recordings of `parts` is damaged, each stream once. Figures of what is left are
+/// not the recording's: a command that prints some ends with 1.
+pub fn damage<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Vec<String> {
+    let mut told = Vec::new();
+    for damage in parts.into_iter().flat_map(|part| &part.program.damage) {
+        let damage = damage.to_string();
+        if !told.contains(&damage) {
+            told.push(damage);
+        }
+    }
+    told
 }
 
 /// The machine of `--machine`, or of a recording without it, can't be.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use soloist_cli::compare::{conditions, finish, own_co_runner, Args, Condition};
+use soloist_cli::compare::{conditions, own_co_runner, Args, Condition, Found};
 use soloist_cli::{lab, Ctx, Misuse};
 use soloist_host::control::Control;
 use soloist_host::machine::{guest, named_cpus, Host};
@@ -35,7 +35,13 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         true => "measured",
         false => "emulated",
     };
-    finish(&args, ctx, how, &found, &notes)
+    let found = Found {
+        how,
+        conditions: &found,
+        notes: &notes,
+        damage: &[],
+    };
+    found.finish(&args, ctx)
 }
 
 /// What is to be said of an emulated processor, where its times are wanted all the same.

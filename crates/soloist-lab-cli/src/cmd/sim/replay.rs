@@ -12,10 +12,10 @@ use soloist_play::profile::{profile, Profile};
 use soloist_play::replay::{self, means, Means, Part, Placement, Replayed, WORN};
 use soloist_record::{Lines, Meta};
 
-use super::{no_machine, recorded};
+use super::{damage, no_machine, recorded};
 use soloist_cli::complete;
 use soloist_cli::number::whole;
-use soloist_cli::{progress, table};
+use soloist_cli::{progress, status, table};
 use soloist_cli::{Ctx, Misuse};
 
 /// Lines of each processor, unless told otherwise.
@@ -98,6 +98,7 @@ struct Output<'a> {
     programs: Vec<&'a str>,
     rows: &'a [Means],
     runs: &'a [Replayed],
+    damage: &'a [String],
 }
 
 impl Replay {
@@ -143,6 +144,7 @@ impl Replay {
         let runs = stage.play(&jobs, &|| bar.inc(1))?;
         bar.finish_and_clear();
         let rows = means(&placements, &runs);
+        let damage = damage(&stage.parts);
         if ctx.json {
             ctx.print_json(&Output {
                 machine: &machine,
@@ -150,13 +152,14 @@ impl Replay {
                 programs: stage.parts.iter().map(|p| p.name.as_str()).collect(),
                 rows: &rows,
                 runs: &runs,
+                damage: &damage,
             })?;
         } else {
             self.print(&machine, &stage.parts, &rows)?;
             print_idle(&runs)?;
             print_blame(&runs)?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(status(damage.is_empty()))
     }
 
     /// Where pages lie. Of recordings made apart several have the same physical page, and
@@ -387,6 +390,19 @@ struct Page {
     thread: u32,
 }
 
+#[derive(Serialize)]
+struct PagesOf {
+    pages: Vec<Page>,
+    damage: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Profiled {
+    #[serde(flatten)]
+    profile: Profile,
+    damage: Vec<String>,
+}
+
 impl ProfileArgs {
     /// Runs the command.
     pub fn run(self, ctx: &Ctx) -> Result<ExitCode> {
@@ -400,7 +416,10 @@ impl ProfileArgs {
             let platform = Platform::find(name).map_err(no_machine)?;
             for program in 0..meta.programs.len() {
                 let part = recorded(dir, program, Lines::ALL)?;
-                profiles.push(profile(&part, &platform));
+                profiles.push(Profiled {
+                    profile: profile(&part, &platform),
+                    damage: damage([&part]),
+                });
             }
         }
         if ctx.json {
@@ -408,12 +427,15 @@ impl ProfileArgs {
         } else {
             print_profiles(&profiles)?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(status(profiles.iter().all(|p| p.damage.is_empty())))
     }
 
     fn print_pages(&self, ctx: &Ctx) -> Result<ExitCode> {
+        let mut intact = true;
         for dir in &self.dirs {
             let part = recorded(dir, 0, Lines::ALL)?;
+            let damage = damage([&part]);
+            intact &= damage.is_empty();
             let page = |p: &soloist_record::Page| Page {
                 virt: p.virt,
                 phys: p.phys,
@@ -422,7 +444,7 @@ impl ProfileArgs {
             };
             let pages: Vec<Page> = part.program.pages.iter().map(page).collect();
             if ctx.json {
-                ctx.print_json(&pages)?;
+                ctx.print_json(&PagesOf { pages, damage })?;
                 continue;
             }
             for page in pages {
@@ -435,11 +457,11 @@ impl ProfileArgs {
                 )?;
             }
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(status(intact))
     }
 }
 
-fn print_profiles(profiles: &[Profile]) -> Result<()> {
+fn print_profiles(profiles: &[Profiled]) -> Result<()> {
     let mut table = table([
         "PROGRAM",
         "LANES",
@@ -454,7 +476,7 @@ fn print_profiles(profiles: &[Profile]) -> Result<()> {
         "ROW HITS %",
         "BANKS OF 8",
     ]);
-    for p in profiles {
+    for Profiled { profile: p, .. } in profiles {
         table.add_row([
             p.name.clone(),
             p.lanes.to_string(),

@@ -23,8 +23,8 @@ use soloist_silicon::memory::{Effort, Outcome};
 use soloist_silicon::place::Terms;
 use soloist_silicon::stage::{Both, Player, Silicon};
 
-use super::recorded;
 use super::replay::Replay;
+use super::{damage, recorded};
 use soloist_cli::machine::named;
 use soloist_cli::{progress, status, table};
 use soloist_cli::{Ctx, Misuse};
@@ -49,6 +49,8 @@ struct Output<'a> {
     functions: Vec<String>,
     programs: Vec<String>,
     rows: &'a [Both],
+    /// Of the recordings: what of them could not be read.
+    damage: &'a [String],
 }
 
 /// By default what Linux does, and private banks.
@@ -104,7 +106,8 @@ fn player(dir: &Path, lines: Lines) -> Result<Player> {
 }
 
 impl Replay {
-    /// Runs the command on silicon; 1: a neighbour hardly ran under some policy.
+    /// Runs the command on silicon; 1: a neighbour hardly ran under some policy, or a recording
+    /// is damaged.
     pub fn run_on_silicon(&self, ctx: &Ctx) -> Result<ExitCode> {
         // Refused before recordings are read.
         policies(self)?;
@@ -114,6 +117,11 @@ impl Replay {
         };
         let silicon = self.stage(&machine)?;
         let (name, Outcome { banks, rows }) = self.play(&silicon, ctx)?;
+        let parts = silicon.players.iter().filter_map(|player| match player {
+            Player::Recorded(part) => Some(part),
+            Player::Loop(_) => None,
+        });
+        let damage = damage(parts);
         let output = Output {
             virtual_machine: self.silicon.simulate.is_none() && !is_bare_metal(&Host::live()),
             silicon: name,
@@ -126,13 +134,15 @@ impl Replay {
             },
             programs: silicon.players.iter().map(Player::name).collect(),
             rows: &rows,
+            damage: &damage,
         };
         if ctx.json {
             ctx.print_json(&output)?;
         } else {
             print(&output, &silicon)?;
         }
-        Ok(status(rows.iter().all(|row| row.silicon.is_some())))
+        let all_ran = rows.iter().all(|row| row.silicon.is_some());
+        Ok(status(all_ran && damage.is_empty()))
     }
 
     /// Whether `machine`, which the model is of, is the one whose memory is played on.

@@ -10,12 +10,12 @@ use soloist_play::import::{self, import, Target};
 use soloist_record::export::{export, Format};
 use soloist_record::Lines;
 
-use super::recorded;
+use super::{damage, recorded};
 use crate::cmd::vm;
 use soloist_cli::complete;
 use soloist_cli::machine::named;
 use soloist_cli::number::whole;
-use soloist_cli::{Ctx, Misuse};
+use soloist_cli::{status, Ctx, Misuse};
 
 /// Layout of an exported trace.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -72,7 +72,7 @@ impl Export {
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
         export(&part.program, lane, format, &mut out)?;
         std::io::Write::flush(&mut out)?;
-        Ok(ExitCode::SUCCESS)
+        Ok(status(damage([&part]).is_empty()))
     }
 }
 
