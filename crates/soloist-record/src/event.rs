@@ -258,7 +258,7 @@ impl Access {
 
     fn unpack(kind: Kind, first: u8, state: &mut State, from: &mut Bytes) -> Option<Self> {
         let page = match first & SAME_PAGE {
-            0 => u32::try_from(i64::from(state.page) + from.signed()?).ok()?,
+            0 => u32::try_from(i64::from(state.page).checked_add(from.signed()?)?).ok()?,
             _ => state.page,
         };
         let line = match first & NEXT_LINE {

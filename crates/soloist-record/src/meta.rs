@@ -10,6 +10,8 @@ use crate::error::{foreign, io, read_json, write_json, Result};
 pub const FILE: &str = "recording.json";
 /// The file that the plugin writes at its end; it becomes part of [`FILE`].
 pub const STREAMS: &str = "streams.json";
+/// Bytes of a line: a page has 64 of them, and all that reads a recording counts on it.
+pub const LINE: u32 = 64;
 
 /// The file of the stream of processor `cpu`.
 pub fn stream_file(cpu: u32) -> String {
@@ -96,7 +98,7 @@ pub struct Meta {
     pub kernel: String,
     /// Placement of the pages, by name.
     pub policy: String,
-    /// Bytes of a line.
+    /// Bytes of a line: [`LINE`].
     pub line: u32,
     /// The caches before the recorder, `l1d` and `l1i` first.
     pub caches: Vec<Cache>,
@@ -121,6 +123,13 @@ impl Meta {
                 "a recording of version {}; this program reads versions 1 to {}",
                 meta.version,
                 crate::frame::VERSION
+            );
+            return Err(foreign(&file, why));
+        }
+        if meta.line != LINE {
+            let why = format!(
+                "a recording of lines of {} bytes; this program reads those of {LINE}",
+                meta.line
             );
             return Err(foreign(&file, why));
         }

@@ -63,6 +63,25 @@ proptest! {
     }
 }
 
+#[test]
+fn a_page_number_beyond_all_is_no_event() {
+    let mut state = State::default();
+    let mut bytes = Vec::new();
+    Event::Access(Access {
+        page: 5,
+        ..read(1, 1)
+    })
+    .pack(&mut state, &mut bytes);
+    // A line read, in the page that lies the largest number of pages after that one.
+    bytes.push(0);
+    bytes.push(0xfe);
+    bytes.extend([0xff; 8]);
+    bytes.extend([1, 2, 3]);
+    let (mut state, mut rest) = (State::default(), bytes.as_slice());
+    assert!(Event::unpack(&mut state, &mut rest).is_some());
+    assert_eq!(Event::unpack(&mut state, &mut rest), None);
+}
+
 fn read(line: u8, work: u32) -> Access {
     Access {
         kind: Kind::Read,
@@ -289,6 +308,17 @@ fn a_recording_of_no_program_is_refused() {
     none.write(dir.path()).unwrap();
     let why = Meta::read(dir.path()).unwrap_err().to_string();
     assert!(why.contains("no program"), "{why}");
+}
+
+/// Each reader would take them for lines of 64 bytes.
+#[test]
+fn a_recording_of_other_lines_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut wide = meta(&[0]);
+    wide.line = 128;
+    wide.write(dir.path()).unwrap();
+    let why = Meta::read(dir.path()).unwrap_err().to_string();
+    assert!(why.contains("lines of 128 bytes"), "{why}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use soloist_core::{AddrMap, ColorSet, NumList};
 use soloist_machine::Machine;
 use soloist_play::policy::{linux, Policy, Tenant};
-use soloist_record::meta::{Cache, Program};
+use soloist_record::meta::{Cache, Program, LINE};
 use soloist_record::plan::MAX_CPUS;
 
 use super::Order;
@@ -110,7 +110,7 @@ impl Request {
             node_of_cpu: (0..guest.cpus).map(|cpu| guest.node_of(cpu)).collect(),
             policy: self.policy.name().to_owned(),
             limit: self.limit,
-            line: machine.cache.as_ref().map_or(64, |c| c.line),
+            line: LINE,
             caches: private_caches(machine, self.fetches)?,
             programs: programs
                 .map(|((words, cpus), colors)| program(words, cpus, colors))
@@ -224,13 +224,20 @@ fn group_settings(colors: &ColorSet) -> Vec<String> {
 /// they are recorded.
 ///
 /// # Errors
-/// When the machine file has no `l1d` with a level behind it.
+/// When the machine file has no `l1d` with a level behind it, or lines that recordings
+/// can't have.
 pub fn private_caches(machine: &Machine, fetches: bool) -> Result<Vec<Cache>, Error> {
     let no_caches = || {
         let name = &machine.about.name;
         Error::Refused(format!("{name}: no [cache] l1d and level behind it"))
     };
     let caches = machine.cache.as_ref().ok_or_else(no_caches)?;
+    if caches.line != LINE {
+        return refused(format!(
+            "{}: lines of {} bytes: recordings are of lines of {LINE} bytes only",
+            machine.about.name, caches.line
+        ));
+    }
     let line = u64::from(caches.line);
     let named = |name: &str, cache: &soloist_machine::Cache| Cache {
         name: name.to_owned(),
@@ -256,6 +263,15 @@ pub fn private_caches(machine: &Machine, fetches: bool) -> Result<Vec<Cache>, Er
 #[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_other_lengths_are_refused() {
+        let mut machine = soloist_machine::known::find("opteron-6128").unwrap();
+        assert!(private_caches(&machine, true).is_ok());
+        machine.cache.as_mut().unwrap().line = 128;
+        let why = private_caches(&machine, true).unwrap_err().to_string();
+        assert!(why.contains("lines of 128 bytes"), "{why}");
+    }
 
     #[test]
     fn bank_sets_are_for_a_policy_that_gives_some() {
