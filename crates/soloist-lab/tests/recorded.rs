@@ -519,6 +519,35 @@ fn as_tasks(dir: &Path) {
     assert!(all.iter().all(|t| t.accesses > 2000), "{all:?}");
 }
 
+/// Played, it would wait for ever.
+#[test]
+fn a_lane_that_waits_for_a_wake_behind_it_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = dir.path().join("walk.rec");
+    record(&made, &Walk { rounds: 1, ..WALK });
+    let mut writer = Writer::create(&made.join("cpu-0.rec"), 0).unwrap();
+    writer.switch(0, 0, 0).unwrap();
+    writer.wait(7).unwrap();
+    let access = Access {
+        kind: Kind::Read,
+        page: 0,
+        line: 1,
+        work: 1,
+        kernel: false,
+        dependent: false,
+    };
+    writer.access(access, 1, 1, || 0).unwrap();
+    writer.wake(7, 1).unwrap();
+    writer.flush().unwrap();
+    let mut meta = Meta::read(&made).unwrap();
+    let stream = &mut meta.streams.streams[0];
+    (stream.lines, stream.bytes) = (writer.lines(), writer.bytes);
+    meta.write(&made).unwrap();
+    let why = load(&made, 0, Lines::ALL).err().unwrap().to_string();
+    assert!(why.contains("waits for its wake 7"), "{why}");
+    assert!(why.contains("the recording is wrong"), "{why}");
+}
+
 #[test]
 fn a_thread_waits_for_the_one_that_wakes_it() {
     let dir = tempfile::tempdir().unwrap();

@@ -142,6 +142,40 @@ impl Program {
         pieces.any(|&at| self.pieces[at].thread == thread)
     }
 
+    /// A wake that a lane waits for and that never comes, since who would wake it waits as
+    /// well; such a program can't be played. What really happened has none.
+    fn endless_wait(&self) -> Option<u32> {
+        let is_order = |step: &Step| matches!(step, Step::Wake(_) | Step::Wait(_));
+        let lanes = self.lanes();
+        let mut lanes: Vec<_> = lanes
+            .iter()
+            .map(|lane| self.steps(lane).filter(is_order).peekable())
+            .collect();
+        let mut came = HashSet::new();
+        loop {
+            let (mut moved, mut waits) = (false, None);
+            for lane in &mut lanes {
+                while let Some(&step) = lane.peek() {
+                    match step {
+                        Step::Wake(id) => drop(came.insert(id)),
+                        Step::Wait(id) if !came.contains(&id) => {
+                            waits = Some(id);
+                            break;
+                        }
+                        _ => {}
+                    }
+                    lane.next();
+                    moved = true;
+                }
+            }
+            match (waits, moved) {
+                (None, _) => return None,
+                (waits, false) => return waits,
+                _ => {}
+            }
+        }
+    }
+
     fn lane(&self, wanted: impl Fn(&Piece) -> bool) -> Lane {
         let pieces = 0..self.pieces.len();
         Lane {
@@ -259,7 +293,18 @@ impl Recording {
             let threads = &self.meta.streams.threads;
             threads.get(id as usize).is_some_and(|t| t.user)
         };
-        Ok(loader.finish(user))
+        let loaded = loader.finish(user);
+        match loaded.endless_wait() {
+            None => Ok(loaded),
+            Some(id) => {
+                let why = format!(
+                    "`{}` waits for its wake {id}, which comes only after that wait: the \
+                     recording is wrong; record again",
+                    about.name
+                );
+                Err(foreign(&self.dir, why))
+            }
+        }
     }
 
     /// Calls `see` for every event of one of the recording's streams, in order.
