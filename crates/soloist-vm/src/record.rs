@@ -59,20 +59,39 @@ pub struct Order {
 /// Finds QEMU 10 for guests of `arch` and the plugin, or says what makes them.
 pub fn recorder(arch: Arch, root: Option<&Path>) -> Result<(PathBuf, PathBuf), Error> {
     let qemu = arch.qemu_of_tree(root)?;
-    let name = "libsoloist_plugin.so";
     let own = std::env::current_exe().ok();
-    let beside = own
-        .as_deref()
-        .and_then(Path::parent)
-        .map(|dir| dir.join(name));
+    let beside = own.as_deref().and_then(Path::parent);
     let named = std::env::var_os("SOLOIST_PLUGIN").map(PathBuf::from);
-    match named.or(beside).filter(|file| file.exists()) {
-        Some(plugin) => Ok((qemu, plugin)),
-        None => Err(Error::NotMade {
-            what: format!("the recording plugin ({name})"),
-            advice: "make cli",
-        }),
+    Ok((qemu, plugin(named, beside, root)?))
+}
+
+/// The plugin that is `named`, or lies `beside` this program, or that the source tree `root`
+/// built: an installed program has none beside it.
+fn plugin(
+    named: Option<PathBuf>,
+    beside: Option<&Path>,
+    root: Option<&Path>,
+) -> Result<PathBuf, Error> {
+    let name = "libsoloist_plugin.so";
+    if let Some(named) = named {
+        return match named.exists() {
+            true => Ok(named),
+            false => Err(Error::Refused(format!(
+                "SOLOIST_PLUGIN: there is no {}",
+                named.display()
+            ))),
+        };
     }
+    let built = ["release", "demo", "debug"].map(|profile| Path::new("target").join(profile));
+    let built = built.iter().filter_map(|dir| Some(root?.join(dir)));
+    let dirs = beside.map(Path::to_path_buf).into_iter().chain(built);
+    let found = dirs.map(|dir| dir.join(name)).find(|file| file.exists());
+    found.ok_or_else(|| Error::NotMade {
+        what: format!(
+            "the recording plugin ({name}, in the source tree; SOLOIST_PLUGIN=FILE names it elsewhere)"
+        ),
+        advice: "make cli",
+    })
 }
 
 /// Runs `spec`'s guest with the order's programs in it; what became of it, and of
@@ -206,6 +225,33 @@ fn command(inside: &Path, programs: &[Program]) -> Vec<OsString> {
 #[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_installed_program_takes_the_plugin_that_the_tree_built() {
+        let dir = tempfile::tempdir().unwrap();
+        let (bin, root) = (dir.path().join("bin"), dir.path().join("tree"));
+        let found = || plugin(None, Some(&bin), Some(&root));
+        let why = found().unwrap_err().to_string();
+        assert!(why.contains("SOLOIST_PLUGIN"), "{why}");
+        // Each goes before the one made before it.
+        for place in [
+            root.join("target/debug"),
+            root.join("target/release"),
+            bin.clone(),
+        ] {
+            fs::create_dir_all(&place).unwrap();
+            let file = place.join("libsoloist_plugin.so");
+            fs::write(&file, "").unwrap();
+            assert_eq!(found().unwrap(), file);
+            assert_eq!(
+                plugin(Some(file.clone()), None, None).unwrap(),
+                file,
+                "that is named"
+            );
+        }
+        let why = plugin(Some("/nowhere".into()), Some(&bin), None).unwrap_err();
+        assert!(why.to_string().contains("no /nowhere"), "{why}");
+    }
 
     #[test]
     fn a_recording_that_is_none_leaves_nothing() {
