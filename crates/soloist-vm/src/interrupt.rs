@@ -5,8 +5,10 @@
 //! leaves in /tmp has to go then as well.
 
 use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -16,6 +18,8 @@ use tempfile::TempDir;
 use crate::error::{io, Error};
 
 static RAISED: AtomicBool = AtomicBool::new(false);
+/// Guests that run. A directory alone says nothing: what plays a recording has one too.
+static GUESTS: AtomicUsize = AtomicUsize::new(0);
 static CAUGHT: Mutex<bool> = Mutex::new(false);
 static DIRS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
@@ -33,7 +37,7 @@ pub(crate) fn catch() -> Result<(), Error> {
     thread::spawn(move || {
         for _ in signals.forever() {
             let again = RAISED.swap(true, Ordering::Relaxed);
-            if again || dirs(|dirs| dirs.is_empty()) {
+            if again || GUESTS.load(Ordering::Relaxed) == 0 {
                 end();
             }
         }
@@ -52,8 +56,24 @@ pub(crate) fn raised() -> bool {
     RAISED.load(Ordering::Relaxed)
 }
 
+/// A guest that runs, until it is dropped: the first signal is for it.
+pub(crate) struct Running(());
+
+impl Running {
+    pub(crate) fn begin() -> Self {
+        GUESTS.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        GUESTS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// A directory for as long as guests run, which goes when it is dropped, and when
-/// the process ends in a hurry too.
+/// the process ends in a hurry too. Only its owner sees what is in it: a guest's environment.
 pub struct Scratch(TempDir);
 
 impl Scratch {
@@ -64,7 +84,10 @@ impl Scratch {
 
     /// Makes one in `dir`.
     pub fn within(dir: &Path, prefix: &str) -> Result<Self, Error> {
-        let made = tempfile::Builder::new().prefix(prefix).tempdir_in(dir);
+        let made = tempfile::Builder::new()
+            .prefix(prefix)
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(dir);
         let made = made.map_err(io(format!("cannot make a directory in {}", dir.display())))?;
         dirs(|dirs| dirs.insert(made.path().to_owned()));
         Ok(Self(made))
@@ -112,6 +135,7 @@ mod tests {
         let dir = Scratch::new("soloist-test-").unwrap();
         std::fs::write(dir.path().join("console"), "").unwrap();
         catch().unwrap();
+        let _guest = Running::begin();
         // Not by print!, which the test's runner keeps to itself.
         eprintln!("dir={}", dir.path().display());
         while !raised() {
@@ -123,13 +147,14 @@ mod tests {
         }
     }
 
-    /// The same, when its guest has ended.
+    /// The same, when its guest has ended, and what it left is played.
     #[test]
     #[ignore = "no test by itself: it waits for Ctrl-C"]
-    fn waits_without_a_directory() {
-        drop(Scratch::new("soloist-test-").unwrap());
+    fn waits_without_a_guest() {
+        let dir = Scratch::new("soloist-test-").unwrap();
         catch().unwrap();
-        eprintln!("waits");
+        drop(Running::begin());
+        eprintln!("dir={}", dir.path().display());
         while !raised() {
             thread::yield_now();
         }
@@ -157,10 +182,18 @@ mod tests {
     /// What a command does after its guests is ended as any other's work.
     #[test]
     fn the_first_ctrl_c_ends_a_process_whose_guests_have_ended() {
-        let (mut child, mut next) = start("waits_without_a_directory");
-        next("waits");
+        let (mut child, mut next) = start("waits_without_a_guest");
+        let dir = next("dir=")["dir=".len()..].to_owned();
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(STATUS));
+        assert!(!Path::new(&dir).exists());
+    }
+
+    #[test]
+    fn only_its_owner_sees_what_is_in_a_directory() {
+        let dir = Scratch::new("soloist-test-").unwrap();
+        let mode = std::fs::metadata(dir.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use crate::console;
 use crate::error::{io, Error};
 use crate::initramfs::Archive;
-use crate::interrupt::{self, Scratch};
+use crate::interrupt::{self, Running, Scratch};
 use crate::outcome::{GuestOutcome, Verdict};
 use crate::qemu::{self, Files, Ports, Process};
 use crate::source::source_root;
@@ -37,6 +37,7 @@ pub fn run(spec: &Spec) -> Result<GuestOutcome, Error> {
         return Err(Error::NotRoot);
     }
     interrupt::catch()?;
+    let _running = Running::begin();
     let dir = Scratch::new("soloist-vm-")?;
     let paths = Paths::in_dir(dir.path());
     write_initramfs(spec, &paths.initramfs)?;
