@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use serde::Serialize;
 use soloist_play::policy::{linux, Policy};
 use soloist_record::Meta;
 use soloist_vm::record::{self, Request};
@@ -96,9 +97,8 @@ pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) 
     };
     let recorded = record(&request, Output::Keep, ctx)?;
     let status = recorded.tell(ctx);
-    let said = recorded.outcome.stderr.unwrap_or_default();
     if status != 0 {
-        said.lines().for_each(|line| errln!("{line}"));
+        recorded.repeat_errors();
     }
     Ok(status)
 }
@@ -107,11 +107,14 @@ pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) 
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let output = if ctx.json { Output::Keep } else { Output::Pass };
     let recorded = record(&args.request()?, output, ctx)?;
-    if ctx.json && record::ran(&recorded.outcome) {
-        let (guest, recording) = (&recorded.outcome, &recorded.meta);
-        ctx.print_json(&serde_json::json!({ "guest": guest, "recording": recording }))?;
+    let status = recorded.tell(ctx);
+    if ctx.json {
+        ctx.print_json(&recorded.answer())?;
+        if recorded.recording().is_none() {
+            recorded.repeat_errors();
+        }
     }
-    Ok(ExitCode::from(recorded.tell(ctx)))
+    Ok(ExitCode::from(status))
 }
 
 impl Args {
@@ -150,6 +153,14 @@ fn default_machine(arch: &str) -> String {
     }
 }
 
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Answer<'a> {
+    guest: &'a GuestOutcome,
+    /// None of a program that could not be run.
+    recording: Option<&'a Meta>,
+}
+
 /// How it went.
 struct Recorded {
     outcome: GuestOutcome,
@@ -170,10 +181,28 @@ fn record(request: &Request, output: Output, ctx: &Ctx) -> Result<Recorded> {
 }
 
 impl Recorded {
+    /// What there is to play, if the foreground ran.
+    fn recording(&self) -> Option<&Meta> {
+        record::ran(&self.outcome).then_some(&self.meta)
+    }
+
+    fn answer(&self) -> Answer<'_> {
+        Answer {
+            guest: &self.outcome,
+            recording: self.recording(),
+        }
+    }
+
+    /// Says what the programs said, where it was kept from standard error.
+    fn repeat_errors(&self) {
+        let said = self.outcome.stderr.as_deref().unwrap_or_default();
+        said.lines().for_each(|line| errln!("{line}"));
+    }
+
     /// Says on standard error what is worth knowing; the status to end with.
     fn tell(&self, ctx: &Ctx) -> u8 {
         let status = self.outcome.status();
-        if !record::ran(&self.outcome) {
+        if self.recording().is_none() {
             super::report(&self.outcome, ctx);
             return status.max(1);
         }
@@ -231,4 +260,50 @@ fn programs(words: &[OsString]) -> Vec<Vec<OsString>> {
         .filter(|w| !w.is_empty())
         .map(<[OsString]>::to_vec)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use soloist_record::meta::{Streams, LINE};
+    use soloist_vm::Verdict;
+
+    use super::*;
+
+    fn ended(status: i32) -> Recorded {
+        Recorded {
+            outcome: GuestOutcome {
+                kernel: "6.12".to_owned(),
+                verdict: Verdict::Exit(status),
+                boot_s: None,
+                wall_s: 1.0,
+                troubles: Vec::new(),
+                excerpt: String::new(),
+                log: None,
+                stdout: None,
+                stderr: Some("nosuch: not found".to_owned()),
+                lost: None,
+            },
+            meta: Meta {
+                version: 2,
+                machine: "m".to_owned(),
+                map: String::new(),
+                node_of_cpu: Vec::new(),
+                kernel: "6.12".to_owned(),
+                policy: "buddy".to_owned(),
+                line: LINE,
+                caches: Vec::new(),
+                programs: Vec::new(),
+                streams: Streams::default(),
+            },
+        }
+    }
+
+    #[test]
+    fn json_tells_of_a_program_that_could_not_run_too() {
+        let answer = |status| serde_json::json!(ended(status).answer());
+        assert_eq!(answer(127)["guest"]["detail"], 127);
+        assert_eq!(answer(127)["guest"]["stderr"], "nosuch: not found");
+        assert_eq!(answer(127)["recording"], serde_json::Value::Null);
+        assert_eq!(answer(3)["recording"]["machine"], "m");
+    }
 }
