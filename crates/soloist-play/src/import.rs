@@ -19,10 +19,9 @@ use std::path::{Path, PathBuf};
 use soloist_core::FRAME_SHIFT;
 use soloist_memory::cache::Filter;
 use soloist_memory::trace::{self, Reader};
-use soloist_record::meta::{Cache, Program, Stream, Streams, Thread};
+use soloist_record::meta::{self, Cache, Program, Stream, Streams, Thread};
 use soloist_record::{frame, Access, Kind, Meta, Writer};
 
-/// Pages are this large.
 /// log2 of a line.
 const LINE_SHIFT: u32 = 6;
 /// Pages without a physical one lie from here on: above any machine's memory.
@@ -83,6 +82,9 @@ pub enum ImportError {
         /// Why.
         source: std::io::Error,
     },
+    /// A recording lies there already, or a part of one.
+    #[error("{0}")]
+    Taken(String),
     /// Nothing is in it.
     #[error("{0}: nothing is in it")]
     Empty(PathBuf),
@@ -138,23 +140,53 @@ pub struct Imported {
 /// Makes a recording of one program from traces.
 ///
 /// # Errors
-/// When a trace can't be read or the recording not be written.
+/// When a trace can't be read or the recording not be written: then nothing of it is left.
 pub fn import(
     files: &[PathBuf],
     format: Format,
     target: &Target<'_>,
 ) -> Result<Imported, ImportError> {
-    std::fs::create_dir_all(target.out).map_err(|source| ImportError::Io {
-        file: target.out.to_path_buf(),
+    meta::vacant(target.out).map_err(ImportError::Taken)?;
+    let open = |file: &PathBuf| File::open(file).map_err(io(file));
+    let opened = files.iter().map(open).collect::<Result<Vec<File>, _>>()?;
+    let is_new = !target.out.exists();
+    std::fs::create_dir_all(target.out).map_err(io(target.out))?;
+    let imported = take(files.iter().zip(opened), format, target);
+    if imported.is_err() {
+        remove(target.out, is_new);
+    }
+    imported
+}
+
+fn io(file: &Path) -> impl FnOnce(std::io::Error) -> ImportError + '_ {
+    |source| ImportError::Io {
+        file: file.to_path_buf(),
         source,
-    })?;
+    }
+}
+
+/// Removes what was written to `out`, where nothing of a recording was before, and `out` itself
+/// if it was made for it.
+fn remove(out: &Path, is_new: bool) {
+    // What can't be removed is told by why the import failed.
+    let _ = std::fs::remove_file(out.join(meta::FILE));
+    let streams = (0..).map(|cpu| out.join(meta::stream_file(cpu)));
+    streams
+        .take_while(|file| std::fs::remove_file(file).is_ok())
+        .for_each(drop);
+    if is_new {
+        let _ = std::fs::remove_dir(out);
+    }
+}
+
+fn take<'a>(
+    files: impl Iterator<Item = (&'a PathBuf, File)>,
+    format: Format,
+    target: &Target<'_>,
+) -> Result<Imported, ImportError> {
     let mut taker = Taker::new(target);
-    for (number, file) in files.iter().enumerate() {
-        let open = File::open(file).and_then(unpacked);
-        let open = open.map_err(|source| ImportError::Io {
-            file: file.clone(),
-            source,
-        })?;
+    for (number, (file, open)) in files.enumerate() {
+        let open = unpacked(open).map_err(io(file))?;
         let before = taker.taken();
         let mut open = BufReader::new(open);
         match format {
@@ -251,7 +283,7 @@ impl<'a> Taker<'a> {
             return Ok(());
         }
         let cpu = self.threads.len() as u32;
-        let file = format!("cpu-{cpu}.rec");
+        let file = meta::stream_file(cpu);
         let mut writer = Writer::create(&self.target.out.join(&file), cpu)?;
         writer.switch(cpu, u64::from(cpu), 0)?;
         let caches = self.target.caches.iter();

@@ -309,6 +309,33 @@ fn what_is_no_trace_is_refused_with_its_place() {
     assert!(error.to_string().contains("text:2"), "{error}");
 }
 
+#[test]
+fn a_failed_import_leaves_what_was_there_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let good = file(dir.path(), "good", &[champsim(100)]);
+    let bad = file(dir.path(), "bad", &[champsim(100), vec![1, 2, 3]]);
+    let out = dir.path().join("rec");
+    let failed = |files: &[&PathBuf]| {
+        let files: Vec<PathBuf> = files.iter().map(|&file| file.clone()).collect();
+        let error = take(&files, Format::Champsim, &out).unwrap_err();
+        error.to_string()
+    };
+    failed(&[&good, &dir.path().join("missing")]);
+    assert!(!out.exists());
+    failed(&[&good, &bad]);
+    assert!(!out.exists());
+    // In somebody's own directory what is theirs stays.
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("notes"), "mine").unwrap();
+    failed(&[&good, &bad]);
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
+    let stream = out.join("cpu-0.rec");
+    fs::write(&stream, "a stream").unwrap();
+    let why = failed(&[&good]);
+    assert!(why.contains("cpu-0.rec, of another recording"), "{why}");
+    assert_eq!(fs::read(&stream).unwrap(), b"a stream");
+}
+
 /// Instructions of 64 bytes that load one line each.
 fn champsim(count: u64) -> Vec<u8> {
     let instruction = |i: u64| {

@@ -18,6 +18,32 @@ pub fn stream_file(cpu: u32) -> String {
     format!("cpu-{cpu}.rec")
 }
 
+/// Whether nothing of a recording lies in `dir`, so that one can go there: two would mix their
+/// streams.
+///
+/// # Errors
+/// Where something does, in words.
+pub fn vacant(dir: &Path) -> std::result::Result<(), String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    for entry in entries {
+        let (name, dir) = (entry.file_name(), dir.display());
+        match name.to_str() {
+            Some(FILE) => return Err(format!("{dir} holds a recording already")),
+            Some(name) if name == STREAMS || is_stream(name) => {
+                return Err(format!(
+                    "{dir} has {name}, of another recording: remove it, or name another directory"
+                ))
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_stream(name: &str) -> bool {
+    name.starts_with("cpu-") && name.ends_with(".rec")
+}
+
 /// A cache before the recorder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {

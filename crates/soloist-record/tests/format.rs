@@ -488,6 +488,22 @@ fn no_number_of_lines_that_a_file_tells_crashes_it() {
 }
 
 #[test]
+fn a_folder_with_a_part_of_a_recording_takes_no_other() {
+    use soloist_record::meta::vacant;
+
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(vacant(&dir.path().join("not-there")), Ok(()));
+    fs::write(dir.path().join("notes"), "").unwrap();
+    assert_eq!(vacant(dir.path()), Ok(()));
+    for part in ["cpu-3.rec", "streams.json", "recording.json"] {
+        let file = dir.path().join(part);
+        fs::write(&file, "").unwrap();
+        assert!(vacant(dir.path()).is_err(), "{part}");
+        fs::remove_file(file).unwrap();
+    }
+}
+
+#[test]
 fn a_folder_without_a_recording_is_told_what_makes_one() {
     let dir = tempfile::tempdir().unwrap();
     let said = Meta::read(dir.path()).unwrap_err().to_string();

@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use soloist_play::import::{self, import, Target};
 use soloist_record::export::{export, Format};
+use soloist_record::meta::vacant;
 use soloist_record::Lines;
 
 use super::{damage, recorded};
@@ -114,10 +115,7 @@ pub struct Import {
 impl Import {
     /// Runs the command.
     pub fn run(self, ctx: &Ctx) -> Result<ExitCode> {
-        if self.out.join(soloist_record::meta::FILE).exists() {
-            let out = self.out.display();
-            return Err(Misuse(format!("--out: {out} holds a recording already")).into());
-        }
+        vacant(&self.out).map_err(|why| Misuse(format!("--out: {why}")))?;
         let machine = named(&self.machine)?;
         let name = self.files[0].file_stem();
         let target = Target {
