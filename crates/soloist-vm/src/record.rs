@@ -9,11 +9,13 @@
 mod request;
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use soloist_record::meta::{Cache, Program, Streams};
+use rustix::fs::{flock, FlockOperation};
+use rustix::io::Errno;
+use soloist_record::meta::{vacant, Cache, Program, Streams};
 use soloist_record::plan::Plan;
 use soloist_record::{frame, Meta};
 
@@ -109,6 +111,8 @@ pub fn record(
     let out = out
         .canonicalize()
         .map_err(io(format!("cannot use {}", out.display())))?;
+    let _lock = lock(&out)?;
+    vacant(&out).map_err(Error::Refused)?;
     let tools = Scratch::within(&out, ".recording-")?;
     let inside = tools.path().join("record");
     fs::write(&inside, arch.program("record", INSIDE, root)?)
@@ -147,6 +151,20 @@ pub fn record(
     fs::remove_file(&left).map_err(io(format!("cannot remove {}", left.display())))?;
     meta.write(&out)?;
     Ok((outcome, meta))
+}
+
+/// Keeps another recording out of `out` for as long as this one is written.
+fn lock(out: &Path) -> Result<File, Error> {
+    let cannot = || io(format!("cannot use {}", out.display()));
+    let dir = File::open(out).map_err(cannot())?;
+    match flock(&dir, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(Error::Refused(format!(
+            "{}: another program is being recorded there: name another directory",
+            out.display()
+        ))),
+        // A file system without locks: what lies there is looked at all the same.
+        _ => Ok(dir),
+    }
 }
 
 /// Removes what the plugin left in `out` of a recording that is none, and `out` itself if it
@@ -251,6 +269,16 @@ mod tests {
         }
         let why = plugin(Some("/nowhere".into()), Some(&bin), None).unwrap_err();
         assert!(why.to_string().contains("no /nowhere"), "{why}");
+    }
+
+    #[test]
+    fn one_recording_at_a_time_goes_into_a_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = lock(dir.path()).unwrap();
+        let why = lock(dir.path()).unwrap_err().to_string();
+        assert!(why.contains("being recorded there"), "{why}");
+        drop(first);
+        assert!(lock(dir.path()).is_ok());
     }
 
     #[test]

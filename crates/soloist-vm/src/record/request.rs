@@ -8,7 +8,7 @@ use std::time::Duration;
 use soloist_core::{AddrMap, ColorSet, NumList};
 use soloist_machine::Machine;
 use soloist_play::policy::{linux, Policy, Tenant};
-use soloist_record::meta::{Cache, Program, LINE};
+use soloist_record::meta::{vacant, Cache, Program, LINE};
 use soloist_record::plan::MAX_CPUS;
 
 use super::Order;
@@ -51,17 +51,21 @@ impl Request {
     /// The guest, with this source tree's module, and what [`super::record`] is to do in it.
     ///
     /// # Errors
-    /// When the directory holds a recording already, or the machine, the kernel, the module or the
-    /// policy cannot be used.
+    /// When something of a recording is in the directory, a word is not UTF-8, or the machine,
+    /// the kernel, the module or the policy cannot be used.
     pub fn prepare(
         &self,
         machine: &Machine,
         output: Output,
         root: Option<&Path>,
     ) -> Result<(Spec, Order), Error> {
-        if self.out.join(soloist_record::meta::FILE).exists() {
-            let out = self.out.display();
-            return refused(format!("--out: {out} holds a recording already"));
+        vacant(&self.out).or_else(|why| refused(format!("--out: {why}")))?;
+        let mut words = self.programs.iter().flatten();
+        if let Some(word) = words.find(|word| word.to_str().is_none()) {
+            return refused(format!(
+                "`{}`: a word that is not UTF-8 would be recorded as another one",
+                word.to_string_lossy()
+            ));
         }
         if self.sets != 1 && !self.policy.is_colored() {
             return refused(format!(
@@ -262,6 +266,8 @@ pub fn private_caches(machine: &Machine, fetches: bool) -> Result<Vec<Cache>, Er
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
     use super::*;
 
     #[test]
@@ -298,6 +304,16 @@ mod tests {
         assert!(said(&request).starts_with("--sets 2: --policy buddy"));
         let one = Request { sets: 1, ..request };
         assert!(!said(&one).contains("--sets"), "{}", said(&one));
+        let odd = OsString::from_vec(vec![b'a', 0xff]);
+        let odd = Request {
+            programs: vec![vec!["true".into(), odd]],
+            ..one.clone()
+        };
+        assert!(said(&odd).contains("not UTF-8"), "{}", said(&odd));
+        let stream = dir.path().join("cpu-0.rec");
+        std::fs::write(&stream, "").unwrap();
+        assert!(said(&one).contains("has cpu-0.rec"), "{}", said(&one));
+        std::fs::remove_file(&stream).unwrap();
         // A program each of 64 processors is the most.
         let many = |n| Request {
             programs: vec![vec!["true".into()]; n],
