@@ -36,6 +36,9 @@ pub fn run(spec: &Spec) -> Result<GuestOutcome, Error> {
     if !rustix::process::geteuid().is_root() {
         return Err(Error::NotRoot);
     }
+    if let Some(log) = &spec.log {
+        make_log(log)?;
+    }
     interrupt::catch()?;
     let _running = Running::begin();
     let dir = Scratch::new("soloist-vm-")?;
@@ -394,11 +397,17 @@ fn keep_log(spec: &Spec, outcome: &GuestOutcome, console: &Path) -> Result<Optio
         None if failed => new_log()?,
         None => return Ok(None),
     };
-    if let Some(dir) = to.parent() {
-        fs::create_dir_all(dir).map_err(io(format!("cannot make {}", dir.display())))?;
-    }
     fs::copy(console, &to).map_err(io(format!("cannot write {}", to.display())))?;
     Ok(Some(to))
+}
+
+/// Makes the file that was asked for, before the guest: what can't be written is said at once.
+fn make_log(path: &Path) -> Result<(), Error> {
+    if let Some(dir) = path.parent() {
+        fs::create_dir_all(dir).map_err(io(format!("cannot make {}", dir.display())))?;
+    }
+    File::create(path).map_err(io(format!("cannot write {}", path.display())))?;
+    Ok(())
 }
 
 fn new_log() -> Result<PathBuf, Error> {
@@ -436,6 +445,31 @@ mod tests {
         let full = lost(std::io::ErrorKind::StorageFull).unwrap();
         assert!(full.contains("could not all be passed on"), "{full}");
         assert_eq!(lost(std::io::ErrorKind::BrokenPipe), None);
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_is_said_before_the_guest_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let kernel = crate::Kernel {
+            version: "6.12.0-arm64".to_owned(),
+            image: dir.path().join("nowhere"),
+            modules: dir.path().join("nowhere"),
+        };
+        let spec = Spec {
+            log: Some(dir.path().to_path_buf()),
+            // What would be said next.
+            module: Some(dir.path().join("nowhere")),
+            ..Spec::here(kernel, crate::GuestNodes::even(1 << 28, 1, 1)).unwrap()
+        };
+        let said = run(&spec).unwrap_err();
+        let why = said.to_string();
+        // Only root gets so far.
+        let is_root = !matches!(said, Error::NotRoot);
+        let wanted = format!("cannot write {}", dir.path().display());
+        assert!(!is_root || why.contains(&wanted), "{why}");
+        let log = dir.path().join("new/log");
+        make_log(&log).unwrap();
+        assert!(log.exists());
     }
 
     #[test]
