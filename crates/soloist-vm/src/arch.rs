@@ -30,6 +30,18 @@ impl Arch {
         }
     }
 
+    /// Refuses a guest that would be shown programs of another architecture: one of x86-64 runs
+    /// the `host`'s own, and its init is this program's.
+    pub(crate) fn runs_on(self, host: &str) -> Result<(), Error> {
+        if self != Self::X86_64 || host == "x86_64" {
+            return Ok(());
+        }
+        Err(Error::Refused(format!(
+            "a guest of x86_64 runs this machine's own programs, which are of {host}: take --arch \
+             arm64, whose programs `make arm64` makes"
+        )))
+    }
+
     /// The first byte of the guest's memory.
     #[must_use]
     pub fn memory_begins(self) -> u64 {
@@ -133,8 +145,18 @@ impl Arch {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
     use super::*;
+
+    #[test]
+    fn guests_of_x86_64_are_of_the_hosts_programs() {
+        assert!(Arch::X86_64.runs_on("x86_64").is_ok());
+        assert!(Arch::Arm64.runs_on("x86_64").is_ok());
+        assert!(Arch::Arm64.runs_on("aarch64").is_ok());
+        let why = Arch::X86_64.runs_on("aarch64").unwrap_err().to_string();
+        assert!(why.contains("are of aarch64: take --arch arm64"), "{why}");
+    }
 
     #[test]
     fn a_version_says_its_architecture() {

@@ -144,13 +144,21 @@ pub fn record(
     if !ran(&outcome) {
         return Ok((outcome, meta));
     }
-    let streams = Streams::read(&out)?;
+    Ok((outcome, keep(&out, meta, is_new)?))
+}
+
+/// Writes what the streams in `out` are of. Where the plugin did not tell that at its end
+/// nobody can, and the streams go.
+fn keep(out: &Path, meta: Meta, is_new: bool) -> Result<Meta, Error> {
+    let streams = Streams::read(out).inspect_err(|_| {
+        remove_streams(out, &meta.programs, is_new);
+    })?;
     let meta = Meta { streams, ..meta };
     // First, so that there is room for the second on a full disk.
     let left = out.join(soloist_record::meta::STREAMS);
     fs::remove_file(&left).map_err(io(format!("cannot remove {}", left.display())))?;
-    meta.write(&out)?;
-    Ok((outcome, meta))
+    meta.write(out)?;
+    Ok(meta)
 }
 
 /// Keeps another recording out of `out` for as long as this one is written.
@@ -279,6 +287,39 @@ mod tests {
         assert!(why.contains("being recorded there"), "{why}");
         drop(first);
         assert!(lock(dir.path()).is_ok());
+    }
+
+    #[test]
+    fn streams_of_which_nothing_was_told_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let meta = Meta {
+            version: frame::VERSION,
+            machine: "m".into(),
+            map: String::new(),
+            node_of_cpu: vec![0],
+            kernel: "6".into(),
+            policy: "buddy".into(),
+            line: 64,
+            caches: Vec::new(),
+            programs: vec![Program {
+                name: "p".into(),
+                argv: vec!["p".into()],
+                cpus: vec![0],
+                colors: Vec::new(),
+            }],
+            streams: Streams::default(),
+        };
+        fs::create_dir(&out).unwrap();
+        fs::write(out.join("cpu-0.rec"), "").unwrap();
+        Streams::default().write(&out).unwrap();
+        assert!(keep(&out, meta.clone(), true).is_ok());
+        assert!(out.join("cpu-0.rec").exists());
+        fs::remove_file(out.join("recording.json")).unwrap();
+        // The plugin was ended before it told: there is only the room that it took.
+        Streams::reserve(&out).unwrap();
+        assert!(keep(&out, meta, true).is_err());
+        assert!(!out.exists());
     }
 
     #[test]

@@ -27,6 +27,9 @@ use crate::terminal::{end_input, Terminal};
 
 /// How long a guest may take to power off once its command has ended.
 const POWER_OFF: Duration = Duration::from_secs(30);
+/// The same of one that was recorded: the plugin packs and writes the ends of its streams then,
+/// and a recording is worth the wait on a slow disk. Ctrl-C ends it.
+const RECORDED_OFF: Duration = Duration::from_secs(300);
 const TICK: Duration = Duration::from_millis(50);
 /// How often the console is searched for a panic; a kernel may hang in one.
 const LOOK: Duration = Duration::from_secs(1);
@@ -67,7 +70,7 @@ pub fn run(spec: &Spec) -> Result<GuestOutcome, Error> {
         verdict,
         Some(Verdict::Exit(_) | Verdict::Signal(_) | Verdict::Failed(_))
     ) {
-        wait_for_end(&mut guest);
+        wait_for_end(&mut guest, power_off(spec));
     }
     guest.kill();
     let wall_s = started.elapsed().as_secs_f64();
@@ -364,10 +367,17 @@ impl Wait<'_> {
     }
 }
 
+fn power_off(spec: &Spec) -> Duration {
+    match spec.recorder {
+        Some(_) => RECORDED_OFF,
+        None => POWER_OFF,
+    }
+}
+
 /// Lets the guest power off by itself, so that trouble at its end is seen.
-fn wait_for_end(guest: &mut Process) {
+fn wait_for_end(guest: &mut Process, limit: Duration) {
     let from = Instant::now();
-    while !guest.ended() && from.elapsed() < POWER_OFF {
+    while !guest.ended() && from.elapsed() < limit && !interrupt::raised() {
         thread::sleep(Duration::from_millis(5));
     }
 }

@@ -72,8 +72,9 @@ impl Spec {
     /// directory, which it may write to, with its environment, and prints to its output.
     ///
     /// # Errors
-    /// When the current directory cannot be had.
+    /// When the current directory cannot be had, or this machine has no programs for the guest.
     pub fn here(kernel: Kernel, nodes: GuestNodes) -> Result<Self, Error> {
+        kernel.arch().runs_on(std::env::consts::ARCH)?;
         let cwd = std::env::current_dir().map_err(io("the current directory"))?;
         let mut writable = vec![];
         if cwd != Path::new("/") {

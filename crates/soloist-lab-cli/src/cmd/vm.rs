@@ -254,7 +254,7 @@ impl Guest {
         let (mut nodes, mut map) = machine(&self, &kernel)?;
         nodes.cpus = self.cpus.unwrap_or(nodes.cpus);
         map = map.filter(|_| module.is_some() && !self.no_map);
-        let mut spec = Spec::here(kernel, nodes)?;
+        let mut spec = Spec::here(kernel, nodes).map_err(misuse)?;
         for dir in self.writable {
             spec.writable.push(
                 dir.canonicalize()
