@@ -45,6 +45,9 @@ use crate::dram::RefreshScheme;
 /// Most requests in one bank's queue.
 pub const MAX_BANK_QUEUE: u32 = 16;
 
+/// Longest delay on a request's way, a millisecond.
+const MAX_DELAY_PS: u64 = 1_000_000_000;
+
 /// `[memory]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -127,6 +130,15 @@ impl Memory {
         }
         if self.northbridge.victims == 0 {
             return Err("[memory.northbridge]: victims must not be 0".to_owned());
+        }
+        let hops = self.hop.iter();
+        let hops = hops.map(|hop| ("[[memory.hop]]: latency_ps", hop.latency_ps));
+        let ways = [
+            ("[memory.northbridge]: request_ps", bus.request_ps),
+            ("[memory.northbridge]: response_ps", bus.response_ps),
+        ];
+        if let Some((name, ps)) = ways.into_iter().chain(hops).find(|w| w.1 > MAX_DELAY_PS) {
+            return Err(format!("{name} {ps} must be 0 to {MAX_DELAY_PS}"));
         }
         for hop in &self.hop {
             if hop.bytes_per_us == 0 || hop.credits == 0 {

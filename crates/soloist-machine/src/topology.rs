@@ -69,6 +69,9 @@ pub(crate) fn check_topology(topology: &Spanned<Topology>) -> Result<(), Wrong> 
             Err(message) => return wrong(format!("cpus: {message}")),
         }
     }
+    if seen.is_empty() {
+        return wrong("cpus: no node has a CPU".to_owned());
+    }
     let square = t.distances.len() == t.cpus.len()
         && t.distances.iter().all(|row| row.len() == t.cpus.len());
     if !t.distances.is_empty() && !square {

@@ -53,6 +53,9 @@ pub struct Platform {
     pub paths: Vec<HopConfig>,
 }
 
+/// Of a core's clock, MHz.
+const FASTEST_MHZ: u32 = 100_000;
+
 impl Platform {
     /// A machine by name, or by the path of its file.
     pub fn find(name: &str) -> Result<Self> {
@@ -101,10 +104,9 @@ impl Platform {
     fn with(machine: &soloist_machine::Machine, section: &Memory) -> Result<Self> {
         let invalid = |what: String| Error::File(FileError::whole(&machine.file, what));
         let topology = &machine.topology;
-        let clock_mhz = u64::from(topology.clock_mhz.unwrap_or(2000)).max(1);
-        let cycle_fs = 1_000_000_000 / clock_mhz;
+        let cycle_fs = cycle_fs(topology.clock_mhz.unwrap_or(2000)).map_err(invalid)?;
         let cpus = topology.cpus_of_nodes();
-        let node_of_core = nodes_of_cores(&cpus);
+        let node_of_core = nodes_of_cores(&cpus).map_err(invalid)?;
         let hops = hops(&topology.distances, topology.nodes());
         let farthest = hops.iter().flatten().copied().max().unwrap_or(0);
         if farthest > section.hop.len() {
@@ -130,15 +132,30 @@ impl Platform {
     }
 }
 
-fn nodes_of_cores(cpus: &[Vec<u32>]) -> Vec<usize> {
-    let n = cpus.iter().flatten().max().map_or(0, |&m| m as usize + 1);
-    let mut nodes = vec![0; n];
-    for (node, cpus) in cpus.iter().enumerate() {
-        for &cpu in cpus {
-            nodes[cpu as usize] = node;
-        }
+/// Femtoseconds of a clock.
+fn cycle_fs(clock_mhz: u32) -> std::result::Result<u64, String> {
+    match clock_mhz {
+        1..=FASTEST_MHZ => Ok(1_000_000_000 / u64::from(clock_mhz)),
+        _ => Err(format!(
+            "[topology]: clock_mhz {clock_mhz} must be 1 to {FASTEST_MHZ}"
+        )),
     }
-    nodes
+}
+
+/// Cores are numbered from 0 on: a task on a CPU that is not there would run nowhere.
+fn nodes_of_cores(cpus: &[Vec<u32>]) -> std::result::Result<Vec<usize>, String> {
+    let of_node = |(node, cpus): (usize, &Vec<u32>)| -> Vec<(u32, usize)> {
+        cpus.iter().map(|&cpu| (cpu, node)).collect()
+    };
+    let mut all: Vec<(u32, usize)> = cpus.iter().enumerate().flat_map(of_node).collect();
+    all.sort_unstable();
+    match all.iter().zip(0..).find(|((cpu, _), number)| cpu != number) {
+        Some(((cpu, _), gap)) => Err(format!(
+            "[topology] cpus: there is a CPU {cpu} and no CPU {gap}: \
+             the model plays CPUs that are numbered from 0 on without a gap"
+        )),
+        None => Ok(all.into_iter().map(|(_, node)| node).collect()),
+    }
 }
 
 /// Last-level cache of each core: those of a node in order, `shared_by` to a
@@ -146,7 +163,10 @@ fn nodes_of_cores(cpus: &[Vec<u32>]) -> Vec<usize> {
 fn llcs_of_cores(cpus: &[Vec<u32>], shared_by: usize) -> Vec<usize> {
     let all: Vec<u32> = cpus.concat();
     let mut llcs = vec![0; all.iter().max().map_or(0, |&m| m as usize + 1)];
-    let spans = cpus.iter().any(|node| node.len() < shared_by);
+    // A node of memory alone has none.
+    let spans = cpus
+        .iter()
+        .any(|node| !node.is_empty() && node.len() < shared_by);
     let groups: Vec<&[u32]> = if spans {
         all.chunks(shared_by).collect()
     } else {
@@ -192,6 +212,13 @@ fn caches(
         .as_ref()
         .ok_or("no [cache] table: the model needs the cores' caches")?;
     let line = u64::from(caches.line);
+    // The caches take whole lines of the map.
+    let lines = machine.addr_map().line_size();
+    if caches.line != lines {
+        return Err(format!(
+            "[cache]: line {line}: those of the map have {lines} bytes"
+        ));
+    }
     let named = [
         ("l1d", &caches.l1d, 4),
         ("l2", &caches.l2, 12),
@@ -200,6 +227,9 @@ fn caches(
     let mut levels = Vec::new();
     for (name, cache, usual_cycles) in named {
         let Some(c) = cache else { continue };
+        if c.shared_by == 0 {
+            return Err(format!("[cache] {name}: shared_by must not be 0"));
+        }
         let sets = c.size.0 / (line * u64::from(c.ways)).max(1);
         if sets == 0 || sets * line * u64::from(c.ways) != c.size.0 {
             return Err(format!(
@@ -213,7 +243,7 @@ fn caches(
                 ways: c.ways as usize,
                 hashed: c.hashed,
             },
-            shared_by: c.shared_by.max(1) as usize,
+            shared_by: c.shared_by as usize,
             latency_ps: u64::from(c.latency.unwrap_or(usual_cycles)) * cycle_fs / 1000,
         });
     }
@@ -225,4 +255,17 @@ fn caches(
         ));
     }
     Ok((levels, llc))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It is no gap, and no cache spans nodes because of it.
+    #[test]
+    fn a_node_of_memory_alone_changes_no_cores() {
+        let cpus = [vec![0, 1, 2], vec![], vec![3, 4, 5]];
+        assert_eq!(nodes_of_cores(&cpus), Ok(vec![0, 0, 0, 2, 2, 2]));
+        assert_eq!(llcs_of_cores(&cpus, 2), [0, 0, 1, 2, 2, 3]);
+    }
 }

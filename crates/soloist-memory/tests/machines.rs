@@ -446,3 +446,42 @@ fn a_device_with_rows_of_another_size_is_refused() {
         );
     }
 }
+
+/// The file of a machine, changed.
+fn changed(machine: &str, from: &str, to: &str) -> Result<Platform, String> {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines");
+    let text = std::fs::read_to_string(format!("{dir}/{machine}.toml")).unwrap();
+    assert!(text.contains(from), "{from}");
+    let machine = soloist_machine::Machine::parse(&text.replace(from, to), "x.toml");
+    let machine = machine.map_err(|e| e.to_string())?;
+    Platform::of(&machine).map_err(|e| e.to_string())
+}
+
+#[test]
+fn cpus_that_are_not_there_are_not_played() {
+    let cpus = |list: &str| changed("raspberry-pi-4", "cpus = [\"0-3\"]", list);
+    let gap = cpus("cpus = [\"2-3,6-7\"]").unwrap_err();
+    assert!(gap.contains("a CPU 2 and no CPU 0"), "{gap}");
+    let gap = cpus("cpus = [\"0-1,3\"]").unwrap_err();
+    assert!(gap.contains("a CPU 3 and no CPU 2"), "{gap}");
+    let none = cpus("cpus = [\"\"]").unwrap_err();
+    assert!(none.contains("no node has a CPU"), "{none}");
+}
+
+#[test]
+fn what_would_be_taken_for_something_else_is_refused() {
+    for (from, to, says) in [
+        ("line = 64", "line = 32", "those of the map have 64 bytes"),
+        ("clock_mhz = 1500", "clock_mhz = 0", "clock_mhz 0 must be"),
+        ("shared_by = 4", "shared_by = 0", "l2: shared_by must not"),
+        (
+            "request_ps = 37000",
+            "request_ps = 9000000000000000000",
+            "request_ps 9000000000000000000 must be",
+        ),
+    ] {
+        let said = changed("raspberry-pi-4", from, to).err();
+        let said = said.unwrap_or_else(|| panic!("{to} is taken"));
+        assert!(said.contains(says), "{said}");
+    }
+}
