@@ -85,7 +85,7 @@ pub struct Figures {
     pub makespan_cycles: u64,
     /// The same in nanoseconds.
     pub makespan_ns: f64,
-    /// Data moved per second of simulated time, bytes.
+    /// Data moved over the DRAM's bus per second of simulated time, bytes.
     pub bandwidth_bytes_per_second: f64,
 }
 
@@ -93,6 +93,7 @@ impl Figures {
     fn new(t: &Tally, device: &Device, line: u32) -> Self {
         let ns = f64::from(device.tck_ps) / 1000.0;
         let requests = t.reads.count() + t.writes.count();
+        let buffered = t.outcomes[RowOutcome::Buffered as usize];
         let headline = if t.reads.count() > 0 {
             &t.reads
         } else {
@@ -109,13 +110,14 @@ impl Figures {
             row_hits: t.outcomes[RowOutcome::Hit as usize],
             row_misses: t.outcomes[RowOutcome::Closed as usize],
             row_conflicts: t.outcomes[RowOutcome::Conflict as usize],
-            buffered: t.outcomes[RowOutcome::Buffered as usize],
+            buffered,
             makespan_cycles: t.last,
             makespan_ns,
             bandwidth_bytes_per_second: if t.last == 0 {
                 0.0
             } else {
-                requests as f64 * f64::from(line) / makespan_ns * 1e9
+                // What the write buffer serves moves nothing.
+                (requests - buffered) as f64 * f64::from(line) / makespan_ns * 1e9
             },
         }
     }

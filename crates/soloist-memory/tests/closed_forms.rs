@@ -5,7 +5,9 @@ mod common;
 
 use common::{device, devices, play, read, write, Req};
 use soloist_machine::memory::Policy;
-use soloist_memory::RowOutcome;
+use soloist_memory::replay::{Replay, Source};
+use soloist_memory::trace::{Format, Reader};
+use soloist_memory::{Machine, RowOutcome};
 
 /// Idle latencies of the device on which established simulators agree.
 #[test]
@@ -131,4 +133,21 @@ fn an_idle_write_takes_cwl_and_burst() {
     let p = play(&d, 1, &Policy::default(), &[write(100, 0, 0)]);
     // Nothing to read: the drain at the end of the trace takes it at once.
     assert_eq!(p.latency(0), 1 + 11 + 8 + 4);
+}
+
+/// Writes to one line that waits already move nothing: the bus carries no more than it can.
+#[test]
+fn what_the_write_buffer_merges_is_no_bandwidth() {
+    let machine = Machine::find("ddr3-1600k").unwrap();
+    let text = "0x0 W\n".repeat(10_000);
+    let source = Source {
+        reader: Reader::new(text.as_bytes(), "t.trc", Format::Ramulator),
+        outstanding: None,
+    };
+    let report = Replay::new(&machine, vec![source]).run(|_, _| {}, None);
+    let all = report.unwrap().all;
+    assert!(all.buffered > 9_000, "{all:?}");
+    let most = machine.device.peak_bandwidth();
+    let moved = all.bandwidth_bytes_per_second;
+    assert!(moved > 0.0 && moved <= most, "{moved} of {most} bytes/s");
 }
