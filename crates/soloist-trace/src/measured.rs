@@ -45,7 +45,7 @@ pub struct Task {
     pub response_p999_ns: Option<u64>,
     /// The longest.
     pub response_worst_ns: Option<u64>,
-    /// The worst was not over when the record ended.
+    /// The worst was not over when the record or its task ended.
     pub worst_is_cut_off: bool,
     /// Longest execution of a completed job.
     pub execution_max_ns: u64,
@@ -69,7 +69,8 @@ impl Measured {
         let rows = timeline.rows.iter().zip(&record.tasks).enumerate();
         let tasks = rows.map(|(number, (row, seen))| {
             let figures = timeline.figures(number, skip_ps);
-            let responses = timeline.responses(number, skip_ps);
+            let until = seen.ended_ps.unwrap_or(timeline.end_ps);
+            let responses = timeline.responses(number, skip_ps, until);
             let throttled: u64 = row.throttled.iter().map(|t| t.1 - t.0).sum();
             Task {
                 task: row.name.clone(),

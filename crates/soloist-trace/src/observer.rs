@@ -42,6 +42,8 @@ pub struct Seen {
     pub pid: u32,
     /// The timing of its jobs.
     pub timing: Option<Timing>,
+    /// When it ended in the record, picoseconds.
+    pub ended_ps: Option<u64>,
     /// Times that it could have gone on, but what is as urgent or more ran.
     pub preempted: u64,
     /// Times that it gave way to another of its real-time priority.
@@ -269,6 +271,7 @@ impl Observer {
             },
         ) in self.tasks.into_iter().enumerate()
         {
+            let ended_ps = track.ended_ps;
             let alone = names.iter().filter(|other| **other == name).count() == 1;
             let jobs = track.finish(end).into_iter();
             record.timeline.jobs.extend(jobs.map(|mut job| {
@@ -283,6 +286,7 @@ impl Observer {
             record.tasks.push(Seen {
                 pid,
                 timing: track.timing,
+                ended_ps,
                 preempted: track.preempted,
                 yielded: track.yielded,
                 held_ps: track.held.iter().map(|(from, to)| to - from).sum(),

@@ -53,6 +53,8 @@ pub struct Track {
     pub migrated: u64,
     /// Cores that it ran on.
     pub cores: BTreeSet<u32>,
+    /// When it ended.
+    pub ended_ps: Option<u64>,
     activity: Activity,
     core: u32,
     job: Option<Job>,
@@ -151,6 +153,7 @@ impl Track {
         self.sleeps(at);
         self.close(at);
         self.activity = Activity::Ended;
+        self.ended_ps.get_or_insert(at);
     }
 
     /// The record ends: its jobs.

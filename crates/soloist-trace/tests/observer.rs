@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use soloist_core::time::MS;
+use soloist_trace::measured::Measured;
 use soloist_trace::observer::{Observer, Record};
 use soloist_trace::timeline::End;
 use soloist_trace::track::Timing;
@@ -215,4 +216,27 @@ fn a_task_that_takes_another_name_misses_nothing_from_then_on() {
     // It has its name again: another job begins there, and the first is still counted.
     let again = renamed(by_name("perl", periodic(12)), |line| Some(line.to_owned()));
     assert!(again.timeline.jobs.len() > jobs.len());
+}
+
+/// What is late when its thread ends was seen until then, and not until the record ends.
+#[test]
+fn a_late_job_of_a_thread_that_ends_is_cut_off_there() {
+    let mut lines: Vec<String> = TRACE.lines().map(str::to_owned).collect();
+    let at = |line: &str| -> Option<f64> {
+        let head = line.split(": ").next()?;
+        head.split(' ').next_back()?.parse().ok()
+    };
+    // The last job begins at 9.654 s, and is due at 9.666.
+    let dies = lines.iter().position(|line| at(line) > Some(9.68)).unwrap();
+    lines.truncate(dies);
+    lines.push("            perl-168     [001] .....     9.680000: sched_process_exit: comm=perl pid=168 prio=49".to_owned());
+    let measured = |until_ms: u64| {
+        let mut observer = Observer::new(by_name("perl", periodic(12)), ORIGIN);
+        lines.iter().for_each(|line| observer.read(line));
+        Measured::of(&observer.finish(until_ms * MS), 0).tasks[0].clone()
+    };
+    let (soon, late) = (measured(9_681), measured(60_000));
+    assert_eq!(soon.response_worst_ns, Some(25_929_000));
+    assert!(soon.worst_is_cut_off);
+    assert_eq!(late, soon);
 }

@@ -13,16 +13,16 @@ pub struct Responses {
     pub p999_ns: u64,
     /// The longest.
     pub worst_ns: u64,
-    /// The longest was cut off by the record's end, and takes longer: such jobs
-    /// count with what was seen of them.
+    /// The longest was cut off by the end of the record or of its task, and takes longer:
+    /// such jobs count with what was seen of them.
     pub worst_cut_off: bool,
 }
 
 impl Timeline {
     /// The distribution over a task's jobs that were released at `from_ps` or
-    /// later; `None`: none was completed or missed.
+    /// later, where the task was seen until `until_ps`; `None`: none was completed or missed.
     #[must_use]
-    pub fn responses(&self, task: usize, from_ps: u64) -> Option<Responses> {
+    pub fn responses(&self, task: usize, from_ps: u64, until_ps: u64) -> Option<Responses> {
         // Grows as it must, so that no time is refused.
         let mut all = Histogram::<u64>::new(3).ok()?;
         let mut worst = (0, false);
@@ -30,7 +30,7 @@ impl Timeline {
         for job in jobs.filter(|j| j.task == task && j.release_ps >= from_ps) {
             let (until, cut_off) = match job.end {
                 End::Open => continue,
-                End::Missed => (self.end_ps, true),
+                End::Missed => (until_ps.min(self.end_ps), true),
                 End::Completed(at) => (at, false),
             };
             let seen = until.saturating_sub(job.release_ps) / 1000;
@@ -72,17 +72,22 @@ mod tests {
     #[test]
     fn of_a_thousand_and_one_jobs_the_longest_is_no_p999() {
         let ends = (0..1001).map(|n| End::Completed(if n == 7 { 5_000_000 } else { 1_000_000 }));
-        let seen = timeline(ends).responses(0, 0).unwrap();
+        let seen = timeline(ends).responses(0, 0, u64::MAX).unwrap();
         assert_eq!((seen.p50_ns, seen.p999_ns), (1000, 1000));
         assert!(seen.worst_ns == 5000 && !seen.worst_cut_off);
-        assert_eq!(timeline([End::Open].into_iter()).responses(0, 0), None);
+        let open = timeline([End::Open].into_iter());
+        assert_eq!(open.responses(0, 0, u64::MAX), None);
     }
 
     #[test]
     fn a_job_that_is_never_done_is_the_worst() {
         let ends = [End::Completed(8_999_000), End::Missed];
-        let seen = timeline(ends.into_iter()).responses(0, 0).unwrap();
+        let all = timeline(ends.into_iter());
+        let seen = all.responses(0, 0, u64::MAX).unwrap();
         assert!(seen.worst_ns == 9000 && seen.worst_cut_off);
         assert!(seen.p999_ns <= seen.worst_ns);
+        // Nothing was seen of it any more.
+        let seen = all.responses(0, 0, 2_000_000).unwrap();
+        assert!(seen.worst_ns == 8999 && !seen.worst_cut_off);
     }
 }
