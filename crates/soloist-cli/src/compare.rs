@@ -81,7 +81,7 @@ pub struct Args {
         long,
         value_delimiter = ',',
         value_name = "POLICY",
-        default_value = "diff_controller",
+        default_value = "diff_bank",
         requires = "played"
     )]
     pub policies: Vec<String>,

@@ -350,8 +350,13 @@ mod tests {
         assert_eq!(own, [[0, 1], [4, 5], [8, 9], [12, 13]]);
         let whole = channels(named, &camc::CONTROLLER);
         assert!((0..4).all(|i| whole[i] == (4 * i as u32..4 * i as u32 + 4).collect::<Vec<_>>()));
-        let banks = channels(&plain, &camc::DIFF_CONTROLLER);
-        assert_eq!(banks, [[0, 1], [2, 3], [4, 5], [6, 7]]);
+        // All would share the one that there is.
+        let map = AddrMap::parse(&plain).unwrap();
+        for policy in [&camc::DIFF_CONTROLLER, &camc::CONTROLLER] {
+            let refused = policy.colors(&map, &[Tenant { node: 0, sets: 2 }; 4]);
+            let refused = refused.unwrap_err().to_string();
+            assert!(refused.contains("one memory controller"), "{refused}");
+        }
     }
 
     /// The first has its banks alone, all others share theirs.

@@ -4,6 +4,9 @@ use soloist_core::{AddrMap, ColorSet, Refusal, Want};
 
 use super::{Coloring, Policy, Turn};
 
+/// What a machine that can't give what is wanted is refused with.
+const EINVAL: i32 = 22;
+
 pub(super) static POLICIES: &[&dyn Policy] =
     &[&SAME_BANK, &DIFF_BANK, &DIFF_CONTROLLER, &AUTO, &CONTROLLER];
 
@@ -37,6 +40,7 @@ fn same_bank(turn: &Turn) -> Result<ColorSet, Refusal> {
 }
 
 fn diff_controller(turn: &Turn) -> Result<ColorSet, Refusal> {
+    has_several(turn.map)?;
     if !has_one_node(turn.map) {
         return turn.private(turn.own_node());
     }
@@ -51,10 +55,24 @@ fn diff_controller(turn: &Turn) -> Result<ColorSet, Refusal> {
 
 fn controller(turn: &Turn) -> Result<ColorSet, Refusal> {
     let map = turn.map;
+    has_several(map)?;
     Ok(match has_one_node(map) {
         true => turn.any().with_sets(own_channel(map, turn.index)),
         false => turn.any().with_sets(map.sets_of_node(turn.own_node())),
     })
+}
+
+/// On one controller its own would be everybody's.
+fn has_several(map: &AddrMap) -> Result<(), Refusal> {
+    match has_one_node(map) && map.controllers().len() < 2 {
+        false => Ok(()),
+        true => Err(Refusal {
+            line: None,
+            text: "the machine has one memory controller: controllers of their own need two"
+                .to_owned(),
+            errno: EINVAL,
+        }),
+    }
 }
 
 fn has_one_node(map: &AddrMap) -> bool {
