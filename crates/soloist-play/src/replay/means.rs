@@ -1,5 +1,7 @@
 //! What a placement came to: means over the runs of all seeds.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use soloist_core::statistics;
 
@@ -92,10 +94,13 @@ fn slowdown_range(placement: &str, runs: &[Replayed]) -> Option<(f64, f64)> {
         };
         runs.iter().find(wanted).map(|run| run.played[0].time_ns)
     };
-    let slowdowns: Vec<f64> = runs
-        .iter()
-        .filter(|run| run.placement == placement && run.programs > 1)
-        .filter_map(|run| Some(time(run.seed, false)? / time(run.seed, true)?))
+    let beside = runs.iter();
+    let beside = beside.filter(|run| run.placement == placement && run.programs > 1);
+    // One that was named twice has each seed twice.
+    let seeds: BTreeSet<u64> = beside.map(|run| run.seed).collect();
+    let slowdowns: Vec<f64> = seeds
+        .into_iter()
+        .filter_map(|seed| Some(time(seed, false)? / time(seed, true)?))
         .collect();
     let least = slowdowns.iter().copied().reduce(f64::min)?;
     let most = slowdowns.iter().copied().reduce(f64::max)?;
@@ -150,6 +155,11 @@ mod tests {
         assert!((gb_s - 3.0 * 64.0).abs() < 1e-6, "{gb_s}");
         let one = means(&[placement], &[runs[0].clone(), runs[3].clone()]);
         assert_eq!(one[0].slowdown_range, None);
+        let twice = [0, 3, 0, 3].map(|run: usize| runs[run].clone());
+        assert_eq!(
+            means(&[placement, placement], &twice)[0].slowdown_range,
+            None
+        );
         assert_eq!(means(&[placement], &runs[..3])[0].slowdown_range, None);
     }
 }
