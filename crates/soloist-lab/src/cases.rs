@@ -197,7 +197,8 @@ impl Scenario {
 }
 
 /// Each task that is waited for by itself under Linux, for each value of the
-/// sweep: what its time beside others is held against. Named `alone_TASK`.
+/// sweep: what its time beside others is held against. Copies of a task are far
+/// from its memory or near, so that each is held against itself.
 pub fn alone(cases: &[Case]) -> Vec<Case> {
     let mut all: Vec<Case> = Vec::new();
     for case in cases {
@@ -206,7 +207,7 @@ pub fn alone(cases: &[Case]) -> Vec<Case> {
                 continue;
             }
             let threads = task.program.recorded.as_ref().map_or(1, Recorded::threads);
-            let name = alone_name(&task.name, &case.point);
+            let name = alone_name(&task.name, task.cpu, &case.point);
             if !all.iter().any(|known| known.name == name) {
                 all.push(Case {
                     name,
@@ -221,10 +222,10 @@ pub fn alone(cases: &[Case]) -> Vec<Case> {
     all
 }
 
-/// Name of the case of a task by itself.
-pub fn alone_name(task: &str, point: &Point) -> String {
+/// Name of the case of a task by itself, whose first thread is on `cpu`.
+fn alone_name(task: &str, cpu: u32, point: &Point) -> String {
     match point.first() {
-        Some(_) => format!("alone_{task}_{point}"),
-        None => format!("alone_{task}"),
+        Some(_) => format!("alone_{task}_{cpu}_{point}"),
+        None => format!("alone_{task}_{cpu}"),
     }
 }

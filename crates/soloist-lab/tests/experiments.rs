@@ -240,7 +240,7 @@ fn waits_add_up_to_the_slowdown_and_name_their_culprits() {
     let alone = outcome
         .cases
         .iter()
-        .find(|c| c.case == "alone_control")
+        .find(|c| c.case == "alone_control_0")
         .unwrap();
     let alone = alone.spread("control", "time").unwrap().mean;
     for a in &answers {

@@ -5,6 +5,7 @@
 use rayon::prelude::*;
 use soloist_lab::cases::CaseTask;
 use soloist_lab::jobs::{check, run, run_cases, Options};
+use soloist_lab::judgement::answers;
 use soloist_lab::known;
 use soloist_memory::Platform;
 use soloist_play::guard::Regulated;
@@ -144,4 +145,39 @@ fn streamcluster_streams_and_alternating_strides_defeat_prefetch() {
     assert!(with > 1.5 * without, "{with} and {without} MB/s");
     let (with, without) = rates("alternating-stride");
     assert!((with - without).abs() < 1e-9, "{with} and {without} MB/s");
+}
+
+const COPIES: &str = r#"
+policies = ["buddy"]
+[experiment]
+id = "copies"
+title = "Two copies, one far from its memory"
+machine = "opteron-6128"
+repeats = 2
+[[task]]
+name = "task"
+kind = "latency"
+cpus = "CPUS"
+bytes = "16M"
+work = 5000
+node = 0
+"#;
+
+/// Copies that do not disturb each other are as fast as each by itself, whichever of
+/// them is far from the memory.
+#[test]
+fn each_copy_is_held_against_itself_alone() {
+    for cpus in ["0,12", "12,0"] {
+        let scenario = known::parse(&COPIES.replace("CPUS", cpus), "copies").unwrap();
+        let options = Options {
+            seed: 1,
+            account: true,
+            ..Options::default()
+        };
+        let results = run(&scenario, options, &|_| {}).unwrap();
+        let all = answers(&results);
+        assert_eq!(all.len(), 1);
+        let slowdown = all[0].slowdown.value;
+        assert!((slowdown - 1.0).abs() < 0.02, "{cpus}: {slowdown}");
+    }
 }

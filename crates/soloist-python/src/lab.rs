@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::ThreadPoolBuilder;
-use soloist_lab::cases::alone_name;
 use soloist_lab::jobs::{do_one, Options, Parts, Prepared, RunError};
+use soloist_lab::judgement::alone_of;
 use soloist_lab::known;
 use soloist_lab::measurements::{metric, CaseResult, Run, TaskResult, METRICS};
 use soloist_lab::spec::Scenario;
@@ -171,10 +171,9 @@ impl Measured {
     /// A row for each task of each run; runs of tasks by themselves are columns of those
     /// rows.
     fn rows(&self) -> Vec<Row<'_>> {
-        let of_task = |case: &CaseResult, task: &str| {
-            let alone = alone_name(task, &case.point());
-            let alone = self.cases.iter().find(|c| c.case == alone)?;
-            Some(alone.spread(task, "time")?.mean)
+        let of_task = |case: &CaseResult, task: &TaskResult| {
+            let alone = alone_of(&self.cases, case, task)?;
+            Some(alone.spread(&task.name, "time")?.mean)
         };
         let beside = self.cases.iter().filter(|c| !c.case.starts_with("alone_"));
         let mut rows = Vec::new();
@@ -184,7 +183,7 @@ impl Measured {
                     case,
                     seed: run.seed,
                     task,
-                    alone: of_task(case, &task.name),
+                    alone: of_task(case, task),
                 }));
             }
         }
