@@ -114,7 +114,10 @@ impl Experiment {
             Self::Scenario(scenario) => {
                 crate::jobs::check(scenario, options).map_err(|e| e.in_file(scenario))
             }
-            Self::TaskSet(spec, _) => Ok(spec.policies.len()),
+            Self::TaskSet(spec, set) => {
+                taskset::check(spec, set, options)?;
+                Ok(spec.policies.len())
+            }
         }
     }
 

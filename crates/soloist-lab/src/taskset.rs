@@ -17,7 +17,7 @@ use soloist_rt::model::cores::{play, PlayError, Setup};
 use soloist_rt::model::policy::{places, Policy};
 use soloist_rt::model::profile::{profiles, Profile};
 use soloist_rt::model::program::Maker;
-use soloist_rt::tasks::{file, TaskSet};
+use soloist_rt::tasks::{file, Task, TaskSet};
 use soloist_trace::timeline::{Figures, Timeline};
 use toml::de::Deserializer;
 
@@ -124,6 +124,15 @@ pub enum Figure {
 impl Figure {
     /// All, as a table has them.
     pub const ALL: [Self; 5] = [Self::Mean, Self::Max, Self::Min, Self::Std, Self::Misses];
+
+    /// Whether a row has it: of no job that was completed there is no time, and of none
+    /// that ended no share that missed.
+    fn is_of(self, row: &Row) -> bool {
+        match self {
+            Self::Misses => row.jobs > 0,
+            _ => row.mean > 0.0,
+        }
+    }
 
     /// Its unit.
     #[must_use]
@@ -251,9 +260,6 @@ pub enum ExperimentError {
     /// What its file says can't be.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The machine of its task set is not known.
-    #[error(transparent)]
-    Machine(#[from] soloist_memory::Error),
     /// Its task set can't be played.
     #[error(transparent)]
     Play(#[from] PlayError),
@@ -304,6 +310,48 @@ pub fn run(
     do_one(&PreparedTaskSet::new(spec, set, options)?, progress)
 }
 
+/// Whether it would begin: machine, cores, banks, and programs that can be fast enough.
+///
+/// # Errors
+/// When it would not, with the line that is wrong.
+pub fn check(spec: &TaskSetSpec, set: &TaskSet, options: Options) -> Result<(), FileError> {
+    let prepared = PreparedTaskSet::new(spec.clone(), set.clone(), options);
+    prepared.map(drop)
+}
+
+/// Cores that the machine has.
+fn cores(platform: &Platform, set: &TaskSet) -> Result<(), PlayError> {
+    let cores = platform.node_of_core.len();
+    let core = |task: &Task| task.core.unwrap_or(0);
+    match set.tasks.iter().find(|task| core(task) as usize >= cores) {
+        None => Ok(()),
+        Some(task) => Err(PlayError::Core {
+            task: task.name.clone(),
+            core: core(task),
+            machine: platform.memory.name.clone(),
+            last: cores - 1,
+        }),
+    }
+}
+
+/// Why a task set can't be played, with the line of the task that it is about.
+fn in_file(set: &TaskSet, error: PlayError) -> FileError {
+    let line = match &error {
+        PlayError::Core { task, .. }
+        | PlayError::Banks { task, .. }
+        | PlayError::Memory { task, .. }
+        | PlayError::Lines { task, .. }
+        | PlayError::Pace(task, _) => {
+            let named = set.tasks.iter().find(|t| t.name == *task);
+            named.map_or(0, |task| task.line)
+        }
+        PlayError::OneController(_) | PlayError::Limits(_) | PlayError::Model(_) => {
+            set.machine_line
+        }
+    };
+    FileError::in_line(&set.file, line, error.to_string())
+}
+
 /// An experiment that can run; a part is a play of a policy with a seed.
 pub struct PreparedTaskSet {
     spec: TaskSetSpec,
@@ -321,11 +369,18 @@ impl PreparedTaskSet {
     /// By these options.
     ///
     /// # Errors
-    /// As [`ExperimentError`].
-    pub fn new(spec: TaskSetSpec, set: TaskSet, options: Options) -> Result<Self, ExperimentError> {
+    /// When it can't be played, with the line that is wrong.
+    pub fn new(spec: TaskSetSpec, set: TaskSet, options: Options) -> Result<Self, FileError> {
         let machine = set.machine.clone().unwrap_or_else(|| MACHINE.to_owned());
-        let platform = Platform::find(&machine)?;
-        let (makers, profiles) = profiles(&platform, &set, spec.scale)?;
+        let platform = Platform::find(&machine)
+            .map_err(|e| FileError::in_line(&set.file, set.machine_line, e.to_string()))?;
+        let refused = |e| in_file(&set, e);
+        cores(&platform, &set).map_err(refused)?;
+        for policy in &spec.policies {
+            let tasks = policy.tasks(&set);
+            places(*policy, &platform, &tasks, spec.bank_sets).map_err(refused)?;
+        }
+        let (makers, profiles) = profiles(&platform, &set, spec.scale).map_err(refused)?;
         Ok(Self {
             hyper: set.hyperperiod().unwrap_or(1000 * MS) / spec.scale,
             spec,
@@ -463,10 +518,9 @@ fn estimate(rows: &[Row], policy: Policy, task: &str, figure: Figure) -> Option<
         Figure::Std => row.std,
         Figure::Misses => row.misses,
     };
-    // Of no job that was completed there is no time.
     let mine = |r: &&Row| r.policy == policy && r.task == task;
-    let timed = |r: &&Row| figure == Figure::Misses || r.mean > 0.0;
-    let all: Vec<f64> = rows.iter().filter(mine).filter(timed).map(value).collect();
+    let has = |r: &&Row| figure.is_of(r);
+    let all: Vec<f64> = rows.iter().filter(mine).filter(has).map(value).collect();
     if all.is_empty() {
         return None;
     }
@@ -475,13 +529,12 @@ fn estimate(rows: &[Row], policy: Policy, task: &str, figure: Figure) -> Option<
     Some(Estimate::jackknife(mean(&all), &without))
 }
 
-/// Whether a seed lacks the claim's figure: a time, where no job of the task was completed.
-/// The mean over the other seeds would be too good.
+/// Whether a seed lacks the claim's figure. The mean over the other seeds would be too good.
 fn is_partial(rows: &[Row], policy: Policy, claim: &TaskClaim) -> bool {
     let mut mine = rows
         .iter()
         .filter(|r| r.policy == policy && r.task == claim.task);
-    claim.figure != Figure::Misses && mine.any(|r| r.mean <= 0.0)
+    mine.any(|r| !claim.figure.is_of(r))
 }
 
 fn judge(claim: &TaskClaim, rows: &[Row]) -> Verdict {
@@ -598,6 +651,15 @@ mod tests {
         };
         assert!(judge(&misses, &all).ours.is_some_and(|m| m.value > 30.0));
         assert_eq!(judge(&misses, &all).error, None);
+        // Where none ended, none missed, and that says nothing.
+        all.iter_mut()
+            .for_each(|row| (row.jobs, row.misses) = (0, 0.0));
+        let none = TaskClaim {
+            theirs: Some(0.0),
+            ..misses
+        };
+        let v = judge(&none, &all);
+        assert_eq!((v.ours, v.holds), (None, Some(false)));
     }
 
     #[test]

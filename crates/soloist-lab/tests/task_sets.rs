@@ -2,6 +2,9 @@
 //! (evidence/lab.md has the command that writes it anew).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fs;
+
+use soloist_lab::experiment::Experiment;
 use soloist_lab::jobs::Options;
 use soloist_lab::judgement::table::{lines, read_claims, ClaimLine};
 use soloist_lab::known;
@@ -54,4 +57,69 @@ fn what_is_kept_is_of_the_claims_as_they_stand() {
             || EXPERIMENTS.iter().any(|(n, ..)| *n == name);
         assert!(is_known, "{name}");
     }
+}
+
+const SET: &str = r#"
+machine = "raspberry-pi-4"
+[[task]]
+name = "a"
+core = 0
+period = "2 ms"
+wcet = "1 ms"
+memory = "1M"
+kind = "latency"
+[[task]]
+name = "b"
+core = 1
+memory = "1M"
+kind = "stream"
+"#;
+
+const ABOUT: &str = r#"
+id = "x"
+title = "x"
+source = "x"
+tasks = "tasks.toml"
+policies = ["single", "linux"]
+scale = 4
+warm = 0
+hyperperiods = 1
+seeds = 1
+[[claim]]
+what = "a never misses"
+policy = "linux"
+task = "a"
+figure = "misses"
+theirs = 0.0
+"#;
+
+/// What `soloist lab check` says of an experiment on `set`.
+fn checked(set: &str, about: &str) -> Result<usize, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.toml");
+    fs::write(dir.path().join("tasks.toml"), set).unwrap();
+    fs::write(&file, about).unwrap();
+    let found = Experiment::find(file.to_str().unwrap());
+    let checked = found.and_then(|found| found.check(OPTIONS));
+    checked.map_err(|e| format!("{}:{e}", e.line))
+}
+
+#[test]
+fn what_could_not_be_played_is_refused_before_it_is() {
+    assert_eq!(checked(SET, ABOUT), Ok(2));
+    for (from, to, line, says) in [
+        // It would never run, and miss nothing by that.
+        ("core = 0\n", "", 3, "has no `core`"),
+        ("core = 1\n", "", 10, "has no `core`"),
+        ("core = 1\n", "core = 77\n", 10, "on core 77"),
+        ("raspberry-pi-4", "raspberry-pi-9", 2, "raspberry-pi-9"),
+        ("raspberry-pi-4", "ddr3-1600k", 2, "[cache]"),
+    ] {
+        let said = checked(&SET.replace(from, to), ABOUT).unwrap_err();
+        let there = said.starts_with(&format!("{line}:")) && said.contains(says);
+        assert!(there, "{to}: {said}");
+    }
+    let about = ABOUT.replace("\"linux\"]", "\"linux\", \"diff_controller\"]");
+    let said = checked(SET, &about).unwrap_err();
+    assert!(said.contains("one memory controller"), "{said}");
 }

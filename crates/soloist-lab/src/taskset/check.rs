@@ -21,6 +21,7 @@ pub(super) fn check(
     set: &TaskSet,
     place: FileText<'_>,
 ) -> Result<(), FileError> {
+    cores(set)?;
     let id = check_id(&spec.id).map_err(|what| Wrong::at(&["id"], what));
     let wrong = id.and_then(|()| numbers(spec));
     let wrong = wrong.and_then(|()| scale(spec, set));
@@ -29,6 +30,20 @@ pub(super) fn check(
         let line = place.line_of(&wrong.path);
         FileError::in_line(place.file, line, wrong.message)
     })
+}
+
+/// Nothing chooses a core here, as `soloist plan` does: a task without one would not run.
+fn cores(set: &TaskSet) -> Result<(), FileError> {
+    match set.tasks.iter().find(|task| task.core.is_none()) {
+        None => Ok(()),
+        Some(task) => {
+            let what = format!(
+                "task {:?} has no `core`: an experiment plays each task on its own",
+                task.name
+            );
+            Err(FileError::in_line(set.file.clone(), task.line, what))
+        }
+    }
 }
 
 fn numbers(spec: &TaskSetSpec) -> Result<(), Wrong> {
