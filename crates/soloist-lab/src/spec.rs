@@ -201,7 +201,7 @@ impl Scenario {
             let what = "`small_divide` 0: expected 1 or more".to_owned();
             return Err(wrong("small_divide", what));
         }
-        Ok(())
+        self.regulator.as_ref().map_or(Ok(()), RegulatorSpec::check)
     }
 
     /// Changes the machine's model: `controller.bank_queue` to `16`.

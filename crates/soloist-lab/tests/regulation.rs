@@ -1,7 +1,7 @@
 //! MemGuard on the modelled machine: what is reserved is what is had.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use soloist_lab::jobs::{run, Options, RunError};
+use soloist_lab::jobs::{check, run, Options, RunError};
 use soloist_lab::known;
 use soloist_lab::measurements::{metric, CaseResult};
 
@@ -139,6 +139,18 @@ fn what_cannot_be_is_refused_in_words() {
         text.contains("guaranteed 1199 MB/s") || text.contains("guaranteed 1200 MB/s"),
         "{text}"
     );
+    // `soloist lab check` says so too, before anything runs.
+    let text = PAIR
+        .replace("MODES", "[\"ro\"]")
+        .replace("KIND", SPEC)
+        .replace("WORK", "1")
+        .replace("RESERVE_A", "{ reads = 1100 }")
+        .replace("RESERVE_B", "{ reads = 200 }");
+    let checked = check(
+        &known::parse(&text, "pair.toml").unwrap(),
+        Options::default(),
+    );
+    assert!(checked.unwrap_err().to_string().contains("guaranteed"));
     let refused = pair(&[("RESERVE_A", "{ reads = 0 }")]).unwrap_err();
     assert!(
         refused.to_string().contains("would stop it for good"),
@@ -154,6 +166,28 @@ fn what_cannot_be_is_refused_in_words() {
             "SPEC CPU2006 number",
         ),
         ("RESERVE_A", "{ bytes = 3 }", 19, "unknown field `bytes`"),
+        (
+            "RESERVE_A",
+            "{ weight = 1, reads = 3 }",
+            13,
+            "`weight`, which is instead",
+        ),
+        // Without a period that ends it would be counted for ever.
+        ("MODES", "[\"vanilla\"]\nperiod_us = 0", 7, "period 0 us"),
+        ("MODES", "[\"ro\"]\newma = 60000", 7, "weight 60000/256"),
+        ("peak = 6400", "peak = 0", 7, "above the peak"),
+        (
+            "peak = 6400",
+            "peak = 9223372036854775807",
+            7,
+            "at most 10 TB/s",
+        ),
+        (
+            "r_min = 1200",
+            "r_min = 9223372036854775807",
+            7,
+            "above the peak",
+        ),
     ] {
         let text = PAIR
             .replace("KIND", SPEC)

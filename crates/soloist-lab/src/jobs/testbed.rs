@@ -1,8 +1,8 @@
 //! One run of one case: a stage is made of it and played.
 
-use soloist_core::AddrMap;
+use soloist_core::{AddrMap, Reservation};
 use soloist_memory::Platform;
-use soloist_play::guard::Regulated;
+use soloist_play::guard::{ModelGuard, Regulated};
 use soloist_play::pace::{self, Found, PaceError};
 use soloist_play::placement::FreeMemory;
 use soloist_play::programs::counters::{Counters, Pace};
@@ -214,20 +214,48 @@ impl Testbed {
     }
 
     fn reserving(&self, spec: &RegulatorSpec, mode: &Mode, case: &Case) -> Regulator {
+        Regulator::Reserving {
+            settings: spec.settings(mode, self.map().line_size()),
+            reservations: self.reservations(mode, case),
+            per_bank: mode.per_bank,
+        }
+    }
+
+    /// The reservation of each core.
+    fn reservations(&self, mode: &Mode, case: &Case) -> Vec<Option<Reservation>> {
         let mut reservations = vec![None; self.platform.node_of_core.len()];
         for task in &case.tasks {
             let reserve = task.reserve.as_ref().map(|r| r.in_mode(mode));
             reservations[task.cpu as usize] = reserve;
         }
-        Regulator::Reserving {
-            settings: spec.settings(mode, self.map().line_size()),
-            reservations,
-            per_bank: mode.per_bank,
+        reservations
+    }
+
+    fn check(&self, case: &Case) -> Result<(), RunError> {
+        self.check_tasks(case)?;
+        self.check_reservations(case)
+    }
+
+    /// Reservations that the regulator takes. Which cores share banks is known only once
+    /// pages are placed.
+    fn check_reservations(&self, case: &Case) -> Result<(), RunError> {
+        let (Some(spec), Some(mode)) = (&self.regulator, &case.mode) else {
+            return Ok(());
+        };
+        if !mode.regulated || mode.per_bank {
+            return Ok(());
+        }
+        let settings = spec.settings(mode, self.map().line_size());
+        let reservations = self.reservations(mode, case);
+        let nobody = vec![None; reservations.len()];
+        match ModelGuard::regulating(&settings, &reservations, None, nobody) {
+            Ok(_) => Ok(()),
+            Err(refusal) => Err(refused(case, StageError::Regulator(refusal))),
         }
     }
 
     /// Cpus that exist and carry one task each.
-    fn check(&self, case: &Case) -> Result<(), RunError> {
+    fn check_tasks(&self, case: &Case) -> Result<(), RunError> {
         let cores = self.platform.node_of_core.len();
         let nodes = self.map().memory_nodes();
         let wrong = |task: &CaseTask, what| {
@@ -261,7 +289,8 @@ impl Testbed {
             }
         }
         let memory = self.map().bytes();
-        let wanted: u64 = case.tasks.iter().map(|t| t.program.bytes).sum();
+        let each = case.tasks.iter().map(|t| t.program.bytes);
+        let wanted = each.fold(0, u64::saturating_add);
         let free = (memory as f64 * (1.0 - self.memory.history.used)) as u64;
         match case.tasks.iter().max_by_key(|t| t.program.bytes) {
             Some(task) if wanted > free => wrong(

@@ -10,11 +10,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use soloist_core::{Regulation, Reservation, Sharing, TRAFFICS};
+use soloist_core::{Regulation, Regulator, Reservation, Sharing, TRAFFICS};
 use soloist_play::guard::{EWMA, PERIOD_US};
 
 use super::error::Wrong;
 use super::number::Number;
+
+/// Bytes of a line, before the machine is known.
+const LINE: u32 = 64;
 
 /// Bytes per second of 1 MB/s.
 const MEGA: u64 = 1_000_000;
@@ -151,12 +154,21 @@ impl RegulatorSpec {
         Regulation {
             period_us: self.period_us,
             line,
-            r_min: [self.r_min * MEGA, writes * MEGA],
-            peak: self.peak * MEGA,
+            r_min: [self.r_min, writes].map(|rate| rate.saturating_mul(MEGA)),
+            peak: self.peak.saturating_mul(MEGA),
             q_min: 0,
             ewma: self.ewma,
             sharing: mode.sharing,
         }
+    }
+
+    /// Numbers that a regulator takes, where nobody is regulated too: periods are counted.
+    pub fn check(&self) -> Result<(), Wrong> {
+        for mode in self.modes()? {
+            Regulator::new(&self.settings(&mode, LINE), 1)
+                .map_err(|refusal| Wrong::at(&["regulator"], format!("[regulator]: {refusal}")))?;
+        }
+        Ok(())
     }
 
     /// The modes.
@@ -179,6 +191,10 @@ impl RegulatorSpec {
 impl ReserveSpec {
     /// With numbers from the sweep.
     pub fn resolve(&self, sweep: &[(&str, u64)]) -> Result<Reserve, String> {
+        if self.weight.is_some() && (self.reads.is_some() || self.writes.is_some()) {
+            let what = "`reserve` has `weight`, which is instead of `reads` and `writes`";
+            return Err(what.to_owned());
+        }
         let get = |n: &Option<Number>| n.as_ref().map_or(Ok(0), |n| n.resolve(sweep));
         Ok(Reserve {
             rate: [get(&self.reads)?, get(&self.writes)?],
