@@ -1,8 +1,10 @@
 //! Whether claims can be computed, before anything runs.
 
+use evalexpr::{ContextWithMutableVariables, HashMapContext, Value};
+
 use crate::cases::{Case, CaseTask};
 use crate::measurements::{METRICS, SUFFIXES};
-use crate::spec::{Claim, Point, Scenario, Wrong};
+use crate::spec::{Claim, ClaimKind, Point, Scenario, Wrong};
 
 use super::comparison::comparisons;
 use super::expression::tree;
@@ -81,6 +83,40 @@ fn check_keys(claim: &Claim, sweeps: bool) -> Result<(), WrongKey> {
             "from",
             "`from` needs `theirs`, the figure whose effect it is of",
         ),
+        Claim {
+            kind: Some(ClaimKind::Order),
+            theirs: None,
+            holds: None,
+            ..
+        } => wrong("kind", "an order needs `holds`, what is larger than what"),
+        _ => check_figures(claim),
+    }
+}
+
+/// Figures that something can be near to.
+fn check_figures(claim: &Claim) -> Result<(), WrongKey> {
+    let wrong = |key, what: String| Err((key, what));
+    for (key, value) in [("theirs", claim.theirs), ("from", claim.from)] {
+        if let Some(value) = value.filter(|value| !value.is_finite()) {
+            return wrong(key, format!("`{key}` {value}: expected a number"));
+        }
+    }
+    match claim.margin {
+        Some(margin) if !(margin >= 0.0 && margin.is_finite()) => {
+            let what = format!("`margin` {margin}: expected a number from 0 on");
+            return wrong("margin", what);
+        }
+        Some(_) => return Ok(()),
+        None => {}
+    }
+    match claim.theirs {
+        Some(theirs) if theirs == claim.neutral() && claim.holds.is_none() => {
+            let what = format!(
+                "`theirs` {theirs} is what it would be without effect, of which nothing is 15 %: \
+                 give `margin`, or `from`"
+            );
+            wrong("theirs", what)
+        }
         _ => Ok(()),
     }
 }
@@ -90,6 +126,7 @@ fn check_words(claim: &Claim, value: Option<&str>, stems: &[String]) -> Result<(
     if let Some(text) = &claim.holds {
         comparisons(text).map_err(|what| ("holds", what))?;
     }
+    check_number(&claim.ours.replace('$', value.unwrap_or("1")))?;
     let ours = (Some(&claim.ours), "ours");
     for (text, key) in [ours, (claim.holds.as_ref(), "holds")] {
         let Some(text) = text else { continue };
@@ -106,6 +143,20 @@ fn check_words(claim: &Claim, value: Option<&str>, stems: &[String]) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Whether `ours` comes to a number, whatever its values are.
+fn check_number(text: &str) -> Result<(), WrongKey> {
+    // What it can't be parsed for is said with its place.
+    let Ok(tree) = tree(text) else { return Ok(()) };
+    let mut context = HashMapContext::new();
+    for word in tree.iter_variable_identifiers() {
+        let _ = context.set_value(word.to_owned(), Value::Float(1.0));
+    }
+    match tree.eval_number_with_context(&context) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(("ours", format!("`{text}`: {error}"))),
+    }
 }
 
 /// Does a claim need what is measured of `case`?

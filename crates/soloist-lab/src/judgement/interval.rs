@@ -10,7 +10,7 @@ use soloist_core::statistics::{student_t, sum_of_squares};
 pub struct Estimate {
     /// Over all seeds.
     pub value: f64,
-    /// Half of the interval; `None`: one seed says nothing about another.
+    /// Half of the interval; `None`: there are too few seeds for one.
     pub half: Option<f64>,
 }
 
@@ -18,7 +18,8 @@ impl Estimate {
     /// `value` over all seeds, `without` each of them.
     pub fn jackknife(value: f64, without: &[f64]) -> Self {
         let n = without.len();
-        if n < 2 {
+        // Without a seed there may be nothing to compute it from.
+        if n < 2 || !without.iter().all(|value| value.is_finite()) {
             return Self { value, half: None };
         }
         let error = (sum_of_squares(without) * (n - 1) as f64 / n as f64).sqrt();
@@ -63,6 +64,7 @@ mod tests {
         // 4.303 * 2 / sqrt(3)
         assert!((e.half.unwrap_or(0.0) - 4.9687).abs() < 1e-3);
         assert_eq!(Estimate::jackknife(1.0, &[1.0]).half, None);
+        assert_eq!(Estimate::jackknife(1.0, &[1.0, f64::NAN]).half, None);
     }
 
     #[test]

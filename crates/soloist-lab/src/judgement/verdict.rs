@@ -69,9 +69,17 @@ impl Verdict {
             (_, Some(_)) => "not judged",
             (Some(true), _) => "holds",
             (Some(false), _) => "misses",
-            (None, None) if self.theirs.is_none() && !self.kind.orders() => "no figure",
+            // With an interval an order would have been judged.
+            (None, None) if self.theirs.is_none() && !(self.kind.orders() && self.is_alone()) => {
+                "no figure"
+            }
             (None, None) => ONE_SEED,
         }
+    }
+
+    /// It has no interval.
+    fn is_alone(&self) -> bool {
+        self.ours.is_none_or(|ours| ours.half.is_none())
     }
 
     /// Half of the work gave the same; `None`: it can't be said.
@@ -159,9 +167,22 @@ impl Figures {
         Ok(all)
     }
 
+    /// Why a figure of several seeds can't be judged.
+    fn not_judged(&self, ours: Estimate) -> Option<String> {
+        let seeds = self.without.len();
+        match (seeds, ours.value.is_finite(), ours.half) {
+            (0, ..) | (_, true, Some(_)) => None,
+            (_, false, _) => Some(format!("the figure is {}", ours.value)),
+            (_, true, None) => Some(format!("{seeds} seeds are too few for its interval")),
+        }
+    }
+
     fn verdict(&self, claim: &Claim, basis: Basis) -> Verdict {
         let ours = self.estimate(&claim.ours, claim.over);
-        let mut error = ours.as_ref().err().map(ToString::to_string);
+        let mut error = match &ours {
+            Ok(ours) => self.not_judged(*ours),
+            Err(error) => Some(error.to_string()),
+        };
         let ours = ours.ok().filter(|e| e.value.is_finite());
         let from = claim.neutral();
         let effect = ours
@@ -286,6 +307,29 @@ mod tests {
         assert_eq!(verdict(&results, gain).holds, Some(true));
         let v = verdict(&results, "ours = \"c_t_time\"\ntheirs = 2.0");
         assert!(v.error.is_some() && v.holds.is_none());
+    }
+
+    /// Of two runs a deviation has no interval, and why is said.
+    #[test]
+    fn what_cannot_be_judged_says_why() {
+        let claim = |ours: &str, times: &[f64]| {
+            let ours = format!("ours = \"{ours}\"\ntheirs = 5.0\nunit = \"ms\"");
+            verdict(&[result("a", times)], &ours)
+        };
+        let one = claim("a_t_time_std", &[1e6]);
+        assert_eq!((one.word(), one.ours), (ONE_SEED, None));
+        for suffix in ["std", "runstd"] {
+            let two = claim(&format!("a_t_time_{suffix}"), &[1e6, 11e6]);
+            let why = "2 seeds are too few for its interval";
+            assert_eq!(two.error.as_deref(), Some(why), "{suffix}");
+            assert!(two.ours.is_some_and(|ours| ours.half.is_none()));
+            let three = claim(&format!("a_t_time_{suffix}"), &[1e6, 6e6, 11e6]);
+            assert!(three.ours.is_some_and(|ours| ours.half > Some(0.0)));
+            assert_eq!((three.holds, three.error), (Some(false), None));
+        }
+        let infinite = claim("a_t_time / 0", &[1e6, 2e6]);
+        assert_eq!(infinite.error.as_deref(), Some("the figure is inf"));
+        assert_eq!((infinite.word(), infinite.holds), ("not judged", None));
     }
 
     /// 1.2 on average for 1.2, but seeds from 1.1 to 1.3 show nothing; and one seed

@@ -9,7 +9,8 @@ use super::{CaseResult, METRICS};
 /// Every measured value by the name that expressions use:
 /// `CASE_TASK_METRIC`, and with `_min`, `_max`, `_std` behind it; further
 /// `_runstd`, the standard deviation over runs of a run's mean, and
-/// `_runspread`, the mean over runs of (max - min) between tasks.
+/// `_runspread`, the mean over runs of (max - min) between tasks. A deviation of one
+/// value is no number.
 pub fn values(results: &[CaseResult]) -> BTreeMap<String, f64> {
     let mut values = BTreeMap::new();
     for case in results {
@@ -31,6 +32,7 @@ pub fn values(results: &[CaseResult]) -> BTreeMap<String, f64> {
                     .iter()
                     .map(|run| Spread::of(run))
                     .collect();
+                let n: usize = case.per_run(task, name).iter().map(Vec::len).sum();
                 let means: Vec<f64> = runs.iter().map(|s| s.mean).collect();
                 let gaps: Vec<f64> = runs.iter().map(|s| s.max - s.min).collect();
                 let over_runs = Spread::of(&means);
@@ -38,8 +40,8 @@ pub fn values(results: &[CaseResult]) -> BTreeMap<String, f64> {
                     ("", spread.mean),
                     ("_min", spread.min),
                     ("_max", spread.max),
-                    ("_std", spread.deviation),
-                    ("_runstd", over_runs.deviation),
+                    ("_std", deviation(&spread, n)),
+                    ("_runstd", deviation(&over_runs, means.len())),
                     ("_runmin", over_runs.min),
                     ("_runmax", over_runs.max),
                     ("_runspread", Spread::of(&gaps).mean),
@@ -50,4 +52,11 @@ pub fn values(results: &[CaseResult]) -> BTreeMap<String, f64> {
         }
     }
     values
+}
+
+fn deviation(spread: &Spread, n: usize) -> f64 {
+    match n {
+        0 | 1 => f64::NAN,
+        _ => spread.deviation,
+    }
 }
