@@ -135,6 +135,7 @@ fn complete(scenario: &mut Scenario, file: &str) -> Result<(), Wrong> {
     let cases = scenario.cases(1)?;
     check_claims(scenario, &cases)?;
     check_plot(scenario, &cases)?;
+    scenario.check_sweeps()?;
     scenario.check_ranges()
 }
 
@@ -281,6 +282,7 @@ theirs = 2.0
                 "expected comparisons",
             ),
             ("values = [1, 3]", "values = []", 11, "at least one value"),
+            ("copies = \"$n\"", "copies = 1", 10, "nothing says \"$n\""),
             (
                 "[sweep]",
                 "used = 5.0\n[sweep]",

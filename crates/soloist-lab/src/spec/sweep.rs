@@ -6,7 +6,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Scenario;
+use super::{Scenario, Wrong};
 
 /// A number that task fields may name as `"$name"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +88,16 @@ impl fmt::Display for Point {
     }
 }
 
+/// Whether one of the values in it is `word`.
+fn says(value: &serde_json::Value, word: &str) -> bool {
+    match value {
+        serde_json::Value::String(text) => text == word,
+        serde_json::Value::Array(all) => all.iter().any(|value| says(value, word)),
+        serde_json::Value::Object(all) => all.values().any(|value| says(value, word)),
+        _ => false,
+    }
+}
+
 impl Scenario {
     /// Every combination of values; without a sweep, one of none.
     pub fn points(&self) -> Vec<Point> {
@@ -104,6 +114,26 @@ impl Scenario {
             points = points.iter().flat_map(with).collect();
         }
         points
+    }
+
+    /// Sweeps that something varies with: otherwise their cases would be equal.
+    pub(crate) fn check_sweeps(&self) -> Result<(), Wrong> {
+        let tasks = serde_json::to_value(&self.tasks).unwrap_or_default();
+        let model = serde_json::to_value(&self.model).unwrap_or_default();
+        for (number, sweep) in self.sweep.0.iter().enumerate() {
+            let word = format!("${}", sweep.name);
+            if says(&tasks, &word) || says(&model, &word) {
+                continue;
+            }
+            let number = number.to_string();
+            let path: &[&str] = match self.sweep.0.len() {
+                1 => &["sweep", "name"],
+                _ => &["sweep", &number, "name"],
+            };
+            let what = format!("nothing says {word:?}: the cases of all values would be equal");
+            return Err(Wrong::at(path, what));
+        }
+        Ok(())
     }
 
     /// The names of the sweeps with the values of `point`.
