@@ -92,13 +92,18 @@ fn in_group(name: &str) -> Result<Vec<u32>> {
 
 fn of_file(path: &Path) -> Result<Watch> {
     let set = file::read(path).map_err(|error| Misuse(error.to_string()))?;
-    let timing = |release: Release| Timing {
-        period_ps: release.period.0,
-        deadline_ps: release.deadline.0,
-    };
     let tasks = set.tasks.into_iter();
-    let watch = Watch::named(tasks.map(|task| (task.name, task.release.map(timing))));
+    let watch = Watch::named(tasks.map(|task| (task.name, task.release.map(timing_of))));
     Ok(watch.map_err(|error| Misuse(format!("{}: {error}", path.display())))?)
+}
+
+/// A release may be late by the jitter, and the deadline counts from when it should have
+/// been: of a job that begins with its wake-up no more than the rest is left.
+fn timing_of(release: Release) -> Timing {
+    Timing {
+        period_ps: release.period.0,
+        deadline_ps: release.deadline.0.saturating_sub(release.jitter.0),
+    }
 }
 
 /// Starts the command, if there is one. Its output is beside our table, and on
@@ -130,6 +135,24 @@ mod tests {
     struct Line {
         #[command(flatten)]
         args: Args,
+    }
+
+    #[test]
+    fn jitter_is_taken_off_the_deadline() {
+        use soloist_core::time::{Time, MS};
+
+        let release = Release {
+            period: Time(10 * MS),
+            deadline: Time(8 * MS),
+            phase: Time(0),
+            jitter: Time(3 * MS),
+            priority: 0,
+        };
+        let expected = Timing {
+            period_ps: 10 * MS,
+            deadline_ps: 5 * MS,
+        };
+        assert_eq!(timing_of(release), expected);
     }
 
     #[test]
