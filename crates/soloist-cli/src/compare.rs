@@ -1,7 +1,7 @@
 //! `soloist compare`: what isolation buys a program.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -177,27 +177,12 @@ impl Args {
         if self.command.is_empty() && self.recorded.is_none() {
             return Err(Misuse("no command: soloist compare -- CMD".to_owned()).into());
         }
-        check_outputs(self)
+        out::check(&[
+            ("--html", self.html.as_deref()),
+            ("--picture", self.picture.as_deref()),
+            ("--csv", self.csv.as_deref()),
+        ])
     }
-}
-
-/// Refuses a file that can't be written, before the minutes that the runs take.
-fn check_outputs(args: &Args) -> Result<()> {
-    let files = [
-        ("--html", &args.html),
-        ("--picture", &args.picture),
-        ("--csv", &args.csv),
-    ];
-    for (option, file) in files {
-        let Some(dir) = file.as_deref().and_then(Path::parent) else {
-            continue;
-        };
-        if !dir.as_os_str().is_empty() && !dir.is_dir() {
-            let why = format!("{option}: no directory {}", dir.display());
-            return Err(Misuse(why).into());
-        }
-    }
-    Ok(())
 }
 
 /// The words of the co-runner that this program is itself.

@@ -231,7 +231,7 @@ fn a_comparison_counts_what_both_have() {
     let other = SCENARIO.replace("\"mine\"", "\"other\"");
     fs::write(dir.path().join("other.toml"), other).unwrap();
     run("./other.toml", "a");
-    let more = "\n[[claim]]\nwhat = \"again\"\nours = \"buddy_reader_latency\"\ntheirs = 1.0\n";
+    let more = "\n[[claim]]\nwhat = \"again\"\nours = \"buddy_reader_latency\"\ntheirs = 2.0\n";
     fs::write(dir.path().join("mine.toml"), format!("{SCENARIO}{more}")).unwrap();
     run("./mine.toml", "b");
     let compared = json(dir.path(), &["compare", "a", "b", "--json"]);
@@ -349,6 +349,17 @@ fn what_a_scenario_says_in_vain_is_refused_by_check() {
             17,
             "there is none",
         ),
+        ("theirs = 100.0", "theirs = nan", 18, "`theirs` NaN: expected a number"),
+        ("theirs = 100.0", "theirs = 1.0\nfrom = inf", 19, "`from` inf: expected a number"),
+        ("theirs = 100.0", "theirs = 1.0\nmargin = -1", 19, "`margin` -1: expected"),
+        ("theirs = 100.0", "theirs = 0.0", 18, "what it would be without effect"),
+        ("theirs = 100.0", "kind = \"order\"", 18, "an order needs `holds`"),
+        (
+            "\"buddy_reader_latency\"",
+            "\"buddy_reader_latency == 3\"",
+            17,
+            "but got Boolean",
+        ),
     ] {
         let wrong = SCENARIO.replacen(from, to, 1);
         assert_ne!(wrong, SCENARIO, "{from}");
@@ -366,6 +377,24 @@ fn what_a_scenario_says_in_vain_is_refused_by_check() {
     fs::write(dir.path().join("wrong.toml"), wrong).unwrap();
     let said = refused(dir.path(), &["check", "./wrong.toml"]);
     assert!(said.contains("wrong.toml:20: `$` needs `over`"), "{said}");
+}
+
+/// And not after the hours that the runs may take.
+#[test]
+fn a_file_that_can_t_be_written_is_refused_before_anything_runs() {
+    let dir = folder();
+    for words in [
+        ["run", "./mine.toml", "--csv"],
+        ["run", "./mine.toml", "--verdicts"],
+        ["sensitivity", "./mine.toml", "--csv"],
+        ["sensitivity", "./mine.toml", "--tsv"],
+    ] {
+        let [.., option] = words;
+        for (file, why) in [("no/x", ": no directory no"), (".", ": . is a directory")] {
+            let said = refused(dir.path(), &[&words[..], &[file]].concat());
+            assert!(said.contains(&format!("{option}{why}")), "{said}");
+        }
+    }
 }
 
 /// Task `a_a` in mode `vanilla` and task `a` alone would both be `buddy_vanilla_a_a_time`.

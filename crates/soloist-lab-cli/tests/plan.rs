@@ -72,6 +72,18 @@ fn an_option_without_effect_is_refused() {
 }
 
 #[test]
+fn a_file_that_can_t_be_written_is_refused_before_anything_is_played() {
+    let dir = TempDir::new().unwrap();
+    for option in ["--report", "--config", "--gantt"] {
+        let said = refused(dir.path(), &[option, "no/x"]);
+        assert!(
+            said.contains(&format!("{option}: no directory no")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn the_report_says_what_was_measured_and_of_what_it_was_made() {
     let dir = TempDir::new().unwrap();
     let words = ["--report", "e.html", "--measured", "trace.json"];

@@ -200,6 +200,12 @@ fn check_options(args: &Args, json: bool) -> Result<()> {
         let what = "--rest changes what --apply, --check and --config make: add one of them";
         return Err(Misuse(what.to_owned()).into());
     }
+    let config = args.config.as_deref().filter(|_| !prints_file(args));
+    out::check(&[
+        ("--report", args.report.as_deref()),
+        ("--config", config),
+        ("--gantt", args.gantt.as_deref()),
+    ])?;
     if let Some(name) = &args.event {
         check_event(name).map_err(|e| Misuse(format!("--event {e}")))?;
     }

@@ -72,6 +72,10 @@ impl Run {
         } else {
             self.names.iter().map(String::as_str).collect()
         };
+        out::check(&[
+            ("--csv", self.csv.as_deref()),
+            ("--verdicts", self.verdicts.as_deref()),
+        ])?;
         let (typed, experiments) = self.experiments(&names, ctx)?;
         if let Some(dir) = &self.out {
             check_distinct(experiments.iter().map(Experiment::id))?;

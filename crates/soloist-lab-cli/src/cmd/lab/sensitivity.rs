@@ -76,6 +76,10 @@ impl From<Kind> for ClaimKind {
 
 impl Sensitivity {
     pub(super) fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        out::check(&[
+            ("--csv", self.csv.as_deref()),
+            ("--tsv", self.tsv.as_deref()),
+        ])?;
         let lines = match self.from.is_empty() {
             true => self.play(ctx)?,
             false => self.read()?,
