@@ -131,6 +131,7 @@ pub struct Plan {
 /// deadlines has a plan that does not hold.
 pub fn plan(platform: &Platform, set: &TaskSet, seed: u64) -> Result<Plan, PlanError> {
     refuse(platform, set)?;
+    let set = &soon(set);
     let (makers, alone) = profiles(platform, set, 1).map_err(|e| with_line(set, e))?;
     let undivided =
         undivided(platform, set, &makers, &alone, seed).map_err(|e| with_line(set, e))?;
@@ -151,6 +152,16 @@ pub fn plan(platform: &Platform, set: &TaskSet, seed: u64) -> Result<Plan, PlanE
         undivided: &undivided,
     };
     search.best(&candidates)
+}
+
+/// The same tasks, each with its first job in its first period: from then on their jobs come
+/// as they did, and a play need not wait for them.
+fn soon(set: &TaskSet) -> TaskSet {
+    let mut set = set.clone();
+    for release in set.tasks.iter_mut().filter_map(|t| t.release.as_mut()) {
+        release.phase = Time(release.phase.0 % release.period.0.max(1));
+    }
+    set
 }
 
 impl Plan {

@@ -34,6 +34,7 @@ period = "20 ms"
 wcet = "12 ms"
 core = 0
 lines = 100000
+memory = "8M"
 "#;
 
 #[test]
@@ -77,6 +78,7 @@ fn errors_name_the_line_and_what_to_change() {
             "either `lines`",
         ),
         ("lines = 100000", "ipc = 1.0", 28, "is for kind"),
+        ("memory = \"8M\"", "", 28, "no memory that they could be of"),
         ("lines = 100000", "priority = 5", 28, "order = \"fixed\""),
         ("order = \"dm\"", "order = \"fixed\"", 5, "needs `priority`"),
         ("name = \"control\"", "name = \"a b\"", 5, "1 to 40 letters"),

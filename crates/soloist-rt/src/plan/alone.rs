@@ -11,15 +11,16 @@ use crate::model::profile::Profile;
 use crate::model::program::Maker;
 use crate::tasks::{Task, TaskSet};
 
-/// Time that a check plays, ps; a whole period of every task at least.
+/// Time that a check plays, ps: so long, or a whole period of every task if that is more.
 const CHECK_PS: u64 = 40 * MS;
+/// At most so long: nobody waits for a play of minutes.
+const MOST_PS: u64 = 1000 * MS;
 
 /// Time that a check plays.
 pub(crate) fn check_ps(set: &TaskSet) -> u64 {
-    let hyper = set.hyperperiod().unwrap_or(u64::MAX);
     let longest = set.tasks.iter().filter_map(|t| t.release);
-    let longest = longest.map(|r| r.phase.0 + r.period.0).max().unwrap_or(0);
-    hyper.min(CHECK_PS).max(longest)
+    let longest = longest.map(|r| r.phase.0.saturating_add(r.period.0));
+    longest.max().unwrap_or(0).clamp(CHECK_PS, MOST_PS)
 }
 
 /// The jobs of a task that a check of the plan plays.

@@ -21,7 +21,7 @@ pub enum PlanError {
     /// Memory does not fit.
     #[error(transparent)]
     Memory(FileError),
-    /// A core that is not there, or too little processor time.
+    /// A core that is not there, too little processor time, or a machine that no bound is for.
     #[error(transparent)]
     Task(FileError),
     /// A task can't be played.
@@ -67,6 +67,15 @@ pub(crate) fn with_line(set: &TaskSet, error: PlayError) -> PlanError {
 pub(crate) fn refuse(platform: &Platform, set: &TaskSet) -> Result<(), PlanError> {
     let cores = platform.node_of_core.len();
     let machine = &platform.memory.name;
+    if platform.memory.policy.refresh_management > 0 {
+        let what = format!("{machine} has controller.refresh_management, and no bound has the refreshes that it adds: plan for a machine without it");
+        let file = set.file.clone();
+        return Err(PlanError::Task(FileError::in_line(
+            file,
+            set.machine_line,
+            what,
+        )));
+    }
     for (i, task) in set.tasks.iter().enumerate() {
         if let Some(core) = task.core.filter(|&c| c as usize >= cores) {
             let last = cores - 1;
@@ -96,6 +105,10 @@ pub(crate) fn refuse(platform: &Platform, set: &TaskSet) -> Result<(), PlanError
         set.tasks.iter().map(|t| t.utilisation()).sum::<f64>() > cores as f64,
     ) {
         return Err(in_task(set, i, overfull_words(platform, set)));
+    }
+    // Before it is played, which takes long where jobs are too many to be done.
+    if let Some(error) = held_by_none(platform, set) {
+        return Err(error);
     }
     if set.tasks.iter().all(|t| t.release.is_none()) {
         return Err(in_task(
@@ -157,8 +170,8 @@ fn overfull_words(platform: &Platform, set: &TaskSet) -> String {
     )
 }
 
-/// No way to deal the tasks over cores, though there seem to be enough of them.
-pub(crate) fn overfull(platform: &Platform, set: &TaskSet) -> PlanError {
+/// A task that no core holds, even alone.
+fn held_by_none(platform: &Platform, set: &TaskSet) -> Option<PlanError> {
     let around = Surroundings::alone(Costs::of(platform));
     let short = |i: &usize| {
         let mut only = set.clone();
@@ -168,14 +181,17 @@ pub(crate) fn overfull(platform: &Platform, set: &TaskSet) -> PlanError {
         let answers = analyse(tasks, only.tasks[0].core.unwrap_or(0), &around);
         answers.iter().any(|a| !a.holds)
     };
-    if let Some(i) = (0..set.tasks.len()).find(short) {
-        let what = format!(
-            "task {:?} can't be held by any core, even alone: its deadline leaves less than {} to its wcet, and refreshes of memory take that; lengthen deadline and period, or shorten wcet",
-            set.tasks[i].name,
-            Time(around.delay(0, 0))
-        );
-        return in_task(set, i, what);
-    }
+    let i = (0..set.tasks.len()).find(short)?;
+    let what = format!(
+        "task {:?} can't be held by any core, even alone: its deadline leaves less than {} to its wcet, and refreshes of memory take that; lengthen deadline and period, or shorten wcet",
+        set.tasks[i].name,
+        Time(around.delay(0, 0))
+    );
+    Some(in_task(set, i, what))
+}
+
+/// No way to deal the tasks over cores, though there seem to be enough of them.
+pub(crate) fn overfull(platform: &Platform, set: &TaskSet) -> PlanError {
     let all: f64 = set.tasks.iter().map(Task::utilisation).sum();
     let first = set.tasks.iter().position(|t| t.release.is_some());
     let what = format!(

@@ -377,7 +377,11 @@ fn both_or_neither(raw: &RawTask, to_fill: bool) -> Result<(), Wrong> {
     match (&raw.memory, &raw.kind, &raw.lines) {
         (Some(memory), None, None) => Err((
             memory.span(),
-            format!("{name:?} has `memory`, and nothing says what it does to it: add `kind` (docs/reference/task-files.md), or how many `lines` a job has from memory (0: it stays in its private caches)"),
+            format!("{name:?} has `memory`, and nothing says what it does to it: add `kind` (docs/reference/task-files.md), or how many `lines` a job has from and to memory (0: it stays in its private caches)"),
+        )),
+        (None, None, Some(lines)) if lines.get_ref().0 > 0 => Err((
+            lines.span(),
+            format!("{name:?} has `lines` and no memory that they could be of: add `memory`, such as \"4M\""),
         )),
         (None, Some(kind), None) => {
             let own = match kind.get_ref() {
@@ -424,7 +428,8 @@ fn behaviour(raw: &RawTask, to_fill: bool) -> Result<Behaviour, Wrong> {
     match (&raw.kind, &raw.lines) {
         (Some(_), Some(lines)) => Err((
             lines.span(),
-            "either `lines` (from memory a job) or `kind`, from which they are measured".to_owned(),
+            "either `lines` (from and to memory a job) or `kind`, from which they are measured"
+                .to_owned(),
         )),
         (None, Some(lines)) => Ok(match lines.get_ref().0 {
             0 => Behaviour::Compute,
