@@ -7,10 +7,12 @@ use std::{fmt, fs, io};
 use serde::Serialize;
 use soloist_machine::about::Trust;
 use soloist_machine::{known, Machine};
+use soloist_memory::Platform;
 
 /// Figures of `[memory]` that bounds are made of; `core.prefetch_slots` where there
-/// is a prefetcher.
-const FIGURES: [&str; 13] = [
+/// is a prefetcher, `controller.rank_cap` where there are ranks.
+const FIGURES: [&str; 16] = [
+    "device",
     "core.outstanding",
     "core.prefetch",
     "core.prefetch_slots",
@@ -24,6 +26,8 @@ const FIGURES: [&str; 13] = [
     "controller.write_queue",
     "controller.bank_queue",
     "controller.hit_cap",
+    "controller.direction_cap",
+    "controller.rank_cap",
 ];
 
 /// The reason why a figure is a guess.
@@ -36,10 +40,31 @@ pub enum Why {
     LeftOut,
 }
 
+/// The clock that a machine is taken to have.
+const CLOCK_MHZ: u64 = 2000;
+
+/// What a play takes for granted where the file has no clock, and no latency of a cache.
+fn assumed(machine: &Machine) -> Vec<Guess> {
+    let guess = |key: String, value: u64| Guess {
+        key,
+        value: value.to_string(),
+        why: Why::LeftOut,
+    };
+    let clock = machine.topology.clock_mhz.is_none();
+    let clock = clock.then(|| guess("topology.clock_mhz".to_owned(), CLOCK_MHZ));
+    let caches = machine.cache.iter();
+    let levels = caches.flat_map(|c| [("l1d", &c.l1d, 4), ("l2", &c.l2, 12), ("l3", &c.l3, 40)]);
+    let levels = levels.filter_map(|(name, cache, cycles)| {
+        let silent = cache.as_ref()?.latency.is_none();
+        silent.then(|| guess(format!("cache.{name}.latency"), cycles))
+    });
+    clock.into_iter().chain(levels).collect()
+}
+
 /// A figure that bounds are made of and nobody vouches for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Guess {
-    /// Its key in `[memory]`.
+    /// Its key in `[memory]`, or with the table's name in another.
     pub key: String,
     /// The value that it was taken for.
     pub value: String,
@@ -80,11 +105,17 @@ impl Grounds {
                 why,
             })
         };
-        let counts = |key: &&&str| prefetches || **key != "core.prefetch_slots";
+        let ranks = Platform::of(machine).is_ok_and(|p| p.memory.geometry.ranks > 1);
+        let counts = |key: &&&str| match **key {
+            "core.prefetch_slots" => prefetches,
+            "controller.rank_cap" => ranks,
+            _ => true,
+        };
+        let figures = FIGURES.iter().filter(counts).filter_map(guess);
         Self {
             file: machine.file.clone(),
             trust: machine.about.trust,
-            guessed: FIGURES.iter().filter(counts).filter_map(guess).collect(),
+            guessed: figures.chain(assumed(machine)).collect(),
         }
     }
 
@@ -110,8 +141,10 @@ pub fn machine_text(machine: &Machine) -> io::Result<String> {
 
 /// `core.tlb` of a table of tables.
 fn at<'a>(table: &'a toml::Table, key: &str) -> Option<&'a toml::Value> {
-    let (outer, inner) = key.split_once('.')?;
-    table.get(outer)?.as_table()?.get(inner)
+    match key.split_once('.') {
+        Some((outer, inner)) => table.get(outer)?.as_table()?.get(inner),
+        None => table.get(key),
+    }
 }
 
 impl fmt::Display for Grounds {
