@@ -157,6 +157,24 @@ fn what_the_kernel_keeps_is_no_task_s() {
     assert!(!made(&text("2190")).unwrap().holds);
 }
 
+/// A task whose core leaves others too little waits for their part, whether another of its
+/// core misses anyway or not.
+#[test]
+fn a_miss_of_another_takes_no_part_from_the_kernel() {
+    let text = tasks(
+        "rm",
+        &[(Some(0), 100_000, 60_000), (Some(0), 1_250_000, 460_000)],
+    );
+    let text = text.replacen(
+        "period = \"1250000 us\"",
+        "deadline = \"900 ms\"\nperiod = \"1250000 us\"",
+        1,
+    );
+    let plan = made(&text).unwrap();
+    let holds: Vec<bool> = plan.analysis.iter().map(|a| a.holds).collect();
+    assert_eq!(holds, [false, false], "{:?}", plan.analysis);
+}
+
 /// Many tasks of which none is long wait for the same lines of others once, and not
 /// each for all of them.
 #[test]

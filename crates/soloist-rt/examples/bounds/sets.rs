@@ -60,7 +60,9 @@ pub enum Draw {
     Colors,
 }
 
-fn machine(rng: &mut ChaCha8Rng) -> Platform {
+/// Of one rank or two, with caps on turns: without them nothing bounds a wait but all that
+/// others move. `turns` draws these.
+fn machine(rng: &mut ChaCha8Rng, turns: &mut ChaCha8Rng) -> Platform {
     let device = ["ddr3-1066f", "ddr3-1333h", "ddr3-1600k"]
         .choose(rng)
         .unwrap();
@@ -70,13 +72,15 @@ fn machine(rng: &mut ChaCha8Rng) -> Platform {
     let changes = format!(
         "device = \"{device}\"\n[controller]\norder = \"{order}\"\npage = \"{page}\"\nread_queue = {}\n\
          write_queue = 16\nbank_queue = {}\nhit_cap = {}\ndrain_high = {high}\ndrain_low = {}\n\
-         drain_idle = {}\n[core]\noutstanding = {}\nstore_buffer = {}\nprefetch = {}\n{}\n\
+         drain_idle = {}\ndirection_cap = {}\nrank_cap = {}\n[core]\noutstanding = {}\nstore_buffer = {}\nprefetch = {}\n{}\n\
          [northbridge]\nvictims = {}\nshared = {}\n",
         rng.gen_range(4..32),
         rng.gen_range(2..9),
         rng.gen_range(2..40),
         rng.gen_range(0..high),
         rng.gen_range(1..8),
+        turns.gen_range(1..17),
+        turns.gen_range(1..17),
         rng.gen_range(1..11),
         rng.gen_range(1..16),
         rng.gen_bool(0.3),
@@ -86,7 +90,10 @@ fn machine(rng: &mut ChaCha8Rng) -> Platform {
         rng.gen_range(4..64),
         false,
     );
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+    let file = match turns.gen_bool(0.5) {
+        true => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml"),
+        false => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ranks.toml"),
+    };
     Platform::find_changed(file, &toml::from_str(&changes).unwrap()).unwrap()
 }
 
@@ -124,7 +131,8 @@ fn tasks(rng: &mut ChaCha8Rng, draw: Draw) -> TaskSet {
 /// Analyses and plays the set of a seed.
 pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let platform = machine(&mut rng);
+    let mut turns = ChaCha8Rng::seed_from_u64(!seed);
+    let platform = machine(&mut rng, &mut turns);
     let mut set = tasks(&mut rng, draw);
     let at = rng.gen_range(0..POLICIES.len());
     let map = &platform.memory.map;
@@ -139,7 +147,9 @@ pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
         let sets: Vec<u32> = map.sets_of_node(home(core)).collect();
         let own = match at {
             0 => sets[..2].to_vec(),
-            _ => sets[2 * core as usize..2 * core as usize + 2].to_vec(),
+            _ => [2 * core, 2 * core + 1]
+                .map(|at| sets[at as usize * sets.len() / 8])
+                .to_vec(),
         };
         let banks = ColorSet::any(map).with_sets(own);
         // Two cores use a last level.

@@ -26,12 +26,16 @@
 //!   written back;
 //! - *victim buffers*: they belong to a last level and not to a core, so that what
 //!   they hold is in the way once for all cores of that level;
+//! - *turns of the bus*: what needs no turn of it, to another direction or rank, goes first.
+//!   Where no cap ends that, a stream starves a line for as long as it lasts, and only the
+//!   job-driven bound holds; where caps do (`direction_cap`, `rank_cap`), each line waits for
+//!   a turn;
 //! - *row hits*: of all cores together at most `hit_cap` pass each request that a
 //!   bank's queue holds, and a hit costs a column command, not a row;
 //! - *tasks of the core itself*: what a preempted task had in the caches is
 //!   fetched again, and each fill may push out a dirty line that another task of
 //!   the core left, be it never preempted; pages are walked to again that others
-//!   put out of the TLB;
+//!   put out of the TLB; what the task that had the core before has on its way goes first;
 //! - *refresh*: of each rank one more at the start, and one for each interval of delay,
 //!   that of other refreshes included; each also closes rows, which are opened again.
 //!
@@ -43,7 +47,8 @@
 //! counted there.
 
 use serde::Serialize;
-use soloist_memory::dram::Timing;
+use soloist_machine::memory::Policy;
+use soloist_memory::dram::{Geometry, Timing};
 use soloist_memory::Platform;
 
 use super::ProfiledSet;
@@ -169,11 +174,17 @@ pub struct Costs {
     pub in_flight: u64,
     /// Those of them that it waits for.
     pub reads: u64,
+    /// Lines that a task has on their way when another gets its core: those in flight, and
+    /// writes that its controller keeps.
+    pub handed_over: u64,
     /// Lines on their way out that a last level has room for.
     pub victims: u64,
     /// Row hits that may pass a request from when it enters its bank's queue, all
     /// together, ps.
     pub passed_ps: u64,
+    /// What goes first since it need not turn the bus, for each line, ps; `None`: any number of
+    /// lines, so that they starve it.
+    pub turn_ps: Option<u64>,
     /// Lines that all caches of a core, and its last level, hold.
     pub cached: u64,
     /// A line from the last level, ps.
@@ -231,8 +242,10 @@ impl Costs {
             refresh: Refresh::new(platform, &t, ps(column)),
             in_flight,
             reads,
+            handed_over: in_flight + u64::from(policy.write_queue),
             victims: u64::from(nb.victims),
             passed_ps: u64::from(policy.bank_queue) * u64::from(policy.hit_cap) * ps(column),
+            turn_ps: turn(policy, &platform.memory.geometry).map(|columns| columns * ps(column)),
             cached: levels.map(|l| l.shape.sets * l.shape.ways as u64).sum(),
             hit_ps: platform.llc.latency_ps,
             tlb: (u64::from(core.tlb), platform.walk_ps),
@@ -265,6 +278,20 @@ impl Costs {
         // A piece of memory may begin and end within a page.
         (bytes.div_ceil(PAGE) + 1).min(pages) * walk_ps
     }
+}
+
+/// Column commands that go before another since they need no turn of the bus; `None`: nothing
+/// bounds them.
+fn turn(policy: &Policy, shape: &Geometry) -> Option<u64> {
+    // In its own turn each other bank may go before it; if that is longer than a turn, others
+    // come between.
+    let banks = u64::from(shape.ranks * shape.banks);
+    let until = |cap: u32| (cap > 0).then_some(u64::from(cap) + banks);
+    let ranks = match shape.ranks {
+        1 => 0,
+        _ => until(policy.rank_cap)?,
+    };
+    Some(until(policy.direction_cap)? + ranks)
 }
 
 /// A core as others see it.
@@ -334,33 +361,57 @@ impl CoRunner {
         }
         job.unwrap_or(NEVER)
     }
+
+    /// The longest that what it has in flight is in the way of `own` lines, its write-backs
+    /// on their way out of the last level apart.
+    fn request_ps(&self, costs: &Costs, own: u64) -> u64 {
+        if own > 0 && self.sharing != Sharing::Nothing && costs.turn_ps.is_none() {
+            return NEVER;
+        }
+        let lines = own.saturating_mul(2 * costs.reads);
+        lines.saturating_mul(costs.line_ps(self))
+    }
+}
+
+/// What lines wait for, and what by request-driven bounds comes on top, once for all cores.
+#[derive(Default)]
+struct Waits {
+    ps: u64,
+    /// Some of it is request driven, and in the same banks.
+    banks: bool,
+    /// Some of it is request driven, and in the same controller.
+    controller: bool,
 }
 
 /// What each of `own` lines waits for at most, by the lesser bound of each of the
-/// cores of one last level; whether any of these is request driven and in the same
-/// banks.
-fn of_level(costs: &Costs, level: &[&CoRunner], own: u64, window_ps: u64) -> (u64, bool) {
-    let (mut all, mut jobs, mut asked) = (0u64, 0u64, 0u64);
-    let (mut dearest, mut banks) = (0, false);
+/// cores of one last level.
+fn of_level(costs: &Costs, level: &[&CoRunner], own: u64, window_ps: u64) -> Waits {
+    let (mut all, mut jobs) = (Waits::default(), 0u64);
+    let (mut dearest, mut asked) = (0, 0u64);
     for co_runner in level {
         let line = costs.line_ps(co_runner);
         let job = co_runner.job_ps(costs, window_ps);
-        let request = own.saturating_mul(2 * costs.reads).saturating_mul(line);
+        let request = co_runner.request_ps(costs, own);
         jobs = jobs.saturating_add(job);
         if job <= request {
-            all = all.saturating_add(job);
+            all.ps = all.ps.saturating_add(job);
             continue;
         }
-        all = all.saturating_add(request);
+        all.ps = all.ps.saturating_add(request);
         dearest = line.max(dearest);
-        banks |= co_runner.sharing == Sharing::Banks;
+        all.banks |= co_runner.sharing == Sharing::Banks;
+        all.controller |= co_runner.sharing != Sharing::Nothing;
         asked += costs.in_flight - costs.reads;
     }
     let victims = 2 * asked.min(costs.victims);
-    let all = all.saturating_add(own.saturating_mul(victims).saturating_mul(dearest));
-    match jobs <= all {
-        true => (jobs, false),
-        false => (all, banks),
+    let more = own.saturating_mul(victims).saturating_mul(dearest);
+    all.ps = all.ps.saturating_add(more);
+    match jobs <= all.ps {
+        true => Waits {
+            ps: jobs,
+            ..Waits::default()
+        },
+        false => all,
     }
 }
 
@@ -425,16 +476,22 @@ impl Surroundings {
         let mut levels: Vec<usize> = self.co_runners.iter().map(|n| n.llc).collect();
         levels.sort_unstable();
         levels.dedup();
-        let (mut all, mut banks) = (0u64, false);
+        let mut all = Waits::default();
         for llc in levels {
             let level: Vec<_> = self.co_runners.iter().filter(|n| n.llc == llc).collect();
-            let (delay, hits) = of_level(&self.costs, &level, own, window_ps);
-            all = all.saturating_add(delay);
-            banks |= hits;
+            let waits = of_level(&self.costs, &level, own, window_ps);
+            all.ps = all.ps.saturating_add(waits.ps);
+            all.banks |= waits.banks;
+            all.controller |= waits.controller;
         }
-        if banks {
-            all = all.saturating_add(own.saturating_mul(self.costs.passed_ps));
+        let mut each = 0u64;
+        if all.banks {
+            each = self.costs.passed_ps;
         }
+        if all.controller {
+            each = each.saturating_add(self.costs.turn_ps.unwrap_or(NEVER));
+        }
+        let all = all.ps.saturating_add(own.saturating_mul(each));
         let jobs = self
             .co_runners
             .iter()

@@ -53,7 +53,7 @@ impl Server {
     pub(crate) fn new(job: u64, deadline: u64, period: u64) -> Self {
         let whole = |ps: u64| Time(ps / 1000 * 1000);
         Self {
-            budget: Time(job.max(LEAST_BUDGET_PS).div_ceil(1000) * 1000),
+            budget: Time((job.max(LEAST_BUDGET_PS).div_ceil(1000)).saturating_mul(1000)),
             deadline: whole(deadline),
             period: whole(period),
         }

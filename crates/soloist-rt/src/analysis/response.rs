@@ -46,6 +46,9 @@ pub struct Answer {
     pub others: Time,
 }
 
+/// Said of a wait that nothing bounds, where a deadline is missed: a day.
+pub const UNBOUNDED_PS: u64 = 86_400 * SECOND_PS;
+
 /// A task as the analysis sees it, ps.
 struct Demand {
     index: usize,
@@ -59,6 +62,8 @@ struct Demand {
     /// Of `time`: what other tasks of the core left.
     left: u64,
     lines: u64,
+    /// Lines of whoever had the core before that are in its way when it begins or goes on.
+    handed_over: u64,
     /// What it has to fetch again after each preemption.
     reload: u64,
     /// Page walks after another task of its core ran, ps.
@@ -85,9 +90,13 @@ pub fn analyse(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Answ
                 (0..demands.len()).map(answer).collect()
             };
             let mut answers = by_priority(false);
-            let proved = answers.iter().all(|a| a.holds);
-            if around.kernel && proved && !leave_time(&demands, &answers, around) {
-                answers = by_priority(true);
+            if around.kernel && !leave_time(&demands, &answers, around) {
+                // Of one that misses even so, less is known to be missing.
+                for (answer, with) in answers.iter_mut().zip(by_priority(true)) {
+                    if answer.holds {
+                        *answer = with;
+                    }
+                }
             }
             let mut answers: Vec<_> = demands.iter().map(|d| d.index).zip(answers).collect();
             answers.sort_by_key(|(index, _)| *index);
@@ -98,7 +107,7 @@ pub fn analyse(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Answ
 
 /// Do these tasks, with these responses, leave others their part of each second?
 fn leave_time(demands: &[Demand], answers: &[Answer], around: &Surroundings) -> bool {
-    let (again, resume) = (reload(demands), resume_ps(demands, around));
+    let (again, resume) = (resume_lines(demands), resume_ps(demands, around));
     let (mut busy, mut lines) = (0u64, 0u64);
     for (d, answer) in demands.iter().zip(answers) {
         let response = answer.response.map_or(d.deadline, |r| r.0);
@@ -112,7 +121,7 @@ fn leave_time(demands: &[Demand], answers: &[Answer], around: &Surroundings) -> 
             },
         ));
         let jobs = SECOND_PS.saturating_add(response).div_ceil(d.period);
-        lines = lines.saturating_add(jobs.saturating_mul(d.lines + 2 * again));
+        lines = lines.saturating_add(jobs.saturating_mul(d.lines + again));
     }
     busy.saturating_add(around.delay(lines, SECOND_PS)) <= BUSIEST_PS
 }
@@ -129,8 +138,13 @@ fn demands(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Demand> 
             true => around.costs.walks_ps(task.bytes),
             false => 0,
         };
+        let handed_over = match set.shares_core(i) && profile.requests > 0 {
+            true => around.costs.handed_over,
+            false => 0,
+        };
         let left = stale
             .saturating_mul(around.costs.miss_ps)
+            .saturating_add(handed_over * around.costs.same_bank_ps)
             .saturating_add(walks);
         Some(Demand {
             index: i,
@@ -141,7 +155,8 @@ fn demands(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Demand> 
             time: (task.wcet.0).saturating_add(evicted).saturating_add(left),
             evicted,
             left,
-            lines: around.lines(&profile) + stale,
+            lines: around.lines(&profile) + stale + handed_over,
+            handed_over,
             reload: tasks.kept(i, &around.costs),
             walks,
         })
@@ -164,11 +179,25 @@ fn reload(victims: &[Demand]) -> u64 {
     victims.iter().map(|d| d.reload).max().unwrap_or(0)
 }
 
-/// What one preemption costs its victims: lines fetched again, each of which may
-/// push one out, and page walks.
+/// Lines that the preempting task has on their way when its victims go on.
+fn handed_over(victims: &[Demand]) -> u64 {
+    victims.iter().map(|d| d.handed_over).max().unwrap_or(0)
+}
+
+/// Lines that wait for other cores on account of one preemption: those fetched again, each
+/// of which may push one out, and those in their way.
+fn resume_lines(victims: &[Demand]) -> u64 {
+    2 * reload(victims) + handed_over(victims)
+}
+
+/// What one preemption costs its victims: lines fetched again, those in their way, and page
+/// walks.
 fn resume_ps(victims: &[Demand], around: &Surroundings) -> u64 {
     let walks = victims.iter().map(|d| d.walks).max().unwrap_or(0);
-    (2 * reload(victims) * around.costs.miss_ps).saturating_add(walks)
+    let before = handed_over(victims) * around.costs.same_bank_ps;
+    (2 * reload(victims) * around.costs.miss_ps)
+        .saturating_add(before)
+        .saturating_add(walks)
 }
 
 /// Tasks of a core under fixed priorities, the highest first.
@@ -192,7 +221,7 @@ fn fixed_priority(tasks: CoreDemands, at: usize, around: &Surroundings) -> Answe
     let me = &demands[at];
     let limit = me.deadline.saturating_sub(me.jitter);
     let victims = &demands[1..=at.max(1).min(demands.len() - 1)];
-    let (again, resume) = (reload(victims), resume_ps(victims, around));
+    let (again, resume) = (resume_lines(victims), resume_ps(victims, around));
     let mut response = me.time;
     let (mut preempted, mut memory, mut kept) = (0, 0, 0);
     let holds = loop {
@@ -201,13 +230,13 @@ fn fixed_priority(tasks: CoreDemands, at: usize, around: &Surroundings) -> Answe
             let (turns, stopped) = (turns_of_others(response), &demands[..=at]);
             kept = turns * linux::OTHERS_PS;
             before = kept.saturating_add(turns * resume_ps(stopped, around));
-            lines = lines.saturating_add(turns * 2 * reload(stopped));
+            lines = lines.saturating_add(turns * resume_lines(stopped));
         }
         for other in &demands[..at] {
             let jobs = response.saturating_add(other.jitter).div_ceil(other.period);
             let each = other.time.saturating_add(resume);
             before = before.saturating_add(jobs.saturating_mul(each));
-            lines = lines.saturating_add(jobs.saturating_mul(other.lines + 2 * again));
+            lines = lines.saturating_add(jobs.saturating_mul(other.lines + again));
         }
         let delay = around.delay(lines, response);
         let next = me.time.saturating_add(before).saturating_add(delay);
@@ -225,16 +254,17 @@ fn fixed_priority(tasks: CoreDemands, at: usize, around: &Surroundings) -> Answe
         }
     };
     let whole = response.saturating_add(me.jitter);
+    let told = |ps: u64| Time(if holds { ps } else { ps.min(UNBOUNDED_PS) });
     Answer {
         task: set.tasks[me.index].name.clone(),
         core,
         response: holds.then_some(Time(whole)),
         deadline: Time(me.deadline),
         holds,
-        slack_ps: me.deadline as i64 - whole.min(i64::MAX as u64) as i64,
+        slack_ps: me.deadline as i64 - told(whole).0.min(i64::MAX as u64) as i64,
         alone: set.tasks[me.index].wcet,
-        preempted: Time(preempted.saturating_add(me.left)),
-        memory: Time(memory.saturating_add(me.evicted)),
+        preempted: told(preempted.saturating_add(me.left)),
+        memory: told(memory.saturating_add(me.evicted)),
         evicted: Time(me.evicted),
         others: Time(kept),
     }
@@ -261,7 +291,7 @@ fn job(demands: &[Demand], at: usize, around: &Surroundings) -> Job {
     let preempted: u64 = mates.filter_map(|(_, other)| preempts(other)).sum();
     let victim = std::slice::from_ref(me);
     let resumed = preempted.saturating_mul(resume_ps(victim, around));
-    let again = preempted.saturating_mul(2 * reload(victim));
+    let again = preempted.saturating_mul(resume_lines(victim));
     let delay = around.delay(me.lines.saturating_add(again), me.deadline);
     Job {
         time: me.time.saturating_add(resumed).saturating_add(delay),
@@ -308,6 +338,7 @@ fn edf_slack(demands: &[Demand], around: &Surroundings) -> (i64, u64) {
 
 fn by_edf(set: &TaskSet, core: u32, demands: &[Demand], around: &Surroundings) -> Vec<Answer> {
     let (slack, others) = edf_slack(demands, around);
+    let told = |ps: u64| Time(if slack >= 0 { ps } else { ps.min(UNBOUNDED_PS) });
     let answer = |(at, d): (usize, &Demand)| {
         let job = job(demands, at, around);
         Answer {
@@ -316,10 +347,10 @@ fn by_edf(set: &TaskSet, core: u32, demands: &[Demand], around: &Surroundings) -
             response: None,
             deadline: Time(d.deadline),
             holds: slack >= 0,
-            slack_ps: slack,
+            slack_ps: slack.max(-(UNBOUNDED_PS as i64)),
             alone: set.tasks[d.index].wcet,
-            preempted: Time(job.resumed.saturating_add(d.left)),
-            memory: Time(job.delay.saturating_add(d.evicted)),
+            preempted: told(job.resumed.saturating_add(d.left)),
+            memory: told(job.delay.saturating_add(d.evicted)),
             evicted: Time(d.evicted),
             others: Time(others),
         }

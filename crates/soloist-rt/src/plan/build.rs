@@ -175,7 +175,10 @@ impl Search<'_> {
             }
             enough(tasks, i, &|tasks| {
                 let answers = analyse_all(tasks, self.conditions(&limits, &shared));
-                answers.iter().all(|a| a.holds || a.task != *name)
+                // What helps it takes no other's proof away.
+                let held = |a: &Answer| analysis.iter().any(|b| b.task == a.task && b.holds);
+                let mut matter = answers.iter().filter(|a| a.task == *name || held(a));
+                matter.all(|a| a.holds)
             })
         });
         let enough = enough.collect();

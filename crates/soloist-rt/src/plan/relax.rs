@@ -1,13 +1,13 @@
 //! How little would be enough for a task that is not proved, all else as it is:
 //! tried, by the analysis that does not prove it.
 
-use soloist_core::time::{Time, MS};
+use soloist_core::time::{Time, MS, US};
 use soloist_memory::Platform;
 
 use super::{Plan, Relaxation};
 use crate::analysis::interference::Costs;
 use crate::analysis::linux::OTHERS_PS;
-use crate::analysis::response::Answer;
+use crate::analysis::response::{Answer, UNBOUNDED_PS};
 use crate::analysis::ProfiledSet;
 use crate::tasks::{Release, Task, TaskSet};
 
@@ -122,17 +122,37 @@ fn other_times(task: &Task, enough: &Enough, release: Release) -> Vec<String> {
             true => "a period and deadline",
             false => "a deadline",
         };
-        format!("{what} of at least {longer}")
+        format!("{what} of at least {}", printed(longer, u64::div_ceil))
     });
     let quicker = enough.wcet.map(|part| {
         let wcet = Time((task.wcet.0 as f64 * part) as u64);
-        format!("a wcet of at most {wcet}")
+        format!("a wcet of at most {}", printed(wcet, |ps, step| ps / step))
     });
     longer.into_iter().chain(quicker).collect()
 }
 
+/// A time of as many digits as are printed, which print to the nearest: `steps` says to
+/// which side this is rounded.
+fn printed(time: Time, steps: fn(u64, u64) -> u64) -> Time {
+    let unit = match time.0 {
+        ..US => 1000,
+        US..MS => US,
+        MS.. => MS,
+    };
+    let parts = match time.0 / unit {
+        1000.. => 1,
+        100.. => 10,
+        10.. => 100,
+        _ => 1000,
+    };
+    Time(steps(time.0, unit / parts) * (unit / parts))
+}
+
 /// Where waiting for memory is more than what is missing: less of it.
 fn less_memory(plan: &Plan, answer: &Answer, task: &Task, costs: &Costs) -> Option<String> {
+    if answer.memory.0 >= UNBOUNDED_PS {
+        return Some("keep others off its controller, where nothing ends a stream of theirs that goes first (controller.direction_cap, rank_cap)".to_owned());
+    }
     if answer.memory.0 <= short(answer) {
         return None;
     }
@@ -180,4 +200,26 @@ fn first(from: u64, to: u64, does: &dyn Fn(u64) -> bool) -> Option<u64> {
         }
     }
     Some(yes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is printed is never less than a deadline, nor more than a wcet, that is enough.
+    #[test]
+    fn advice_is_rounded_to_the_safe_side() {
+        let up = |ps| printed(Time(ps), u64::div_ceil).to_string();
+        let down = |ps| printed(Time(ps), |ps, step| ps / step).to_string();
+        for (ps, more, less) in [
+            (1_571_400_000_000, "1572 ms", "1571 ms"),
+            (525_940_000_000, "526 ms", "525.9 ms"),
+            (99_999_900_000, "100 ms", "99.99 ms"),
+            (9_999_600_000, "10 ms", "9.999 ms"),
+            (43_800, "43.8 ns", "43.8 ns"),
+            (999_999, "1 us", "999.9 ns"),
+        ] {
+            assert_eq!((up(ps).as_str(), down(ps).as_str()), (more, less), "{ps}");
+        }
+    }
 }
