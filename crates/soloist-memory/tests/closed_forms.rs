@@ -72,7 +72,10 @@ fn streams_reach_peak_bandwidth() {
         let lost = if d.refresh_units() > 1 { 0 } else { d.trfc };
         let refresh = f64::from(d.trefi) / f64::from(d.trefi - lost);
         let ratio = p.makespan() as f64 / (ideal * refresh);
-        assert!((0.95..1.03).contains(&ratio), "{}: {ratio:.3}", d.name);
+        // Some bank is refreshed for so long of each interval: what is long does not hide.
+        let busy = f64::from(d.trfc_pb) * f64::from(d.refresh_units()) / f64::from(d.trefi);
+        let most = if busy > 0.2 { 1.0 / (1.0 - busy) } else { 1.03 };
+        assert!((0.95..most).contains(&ratio), "{}: {ratio:.3}", d.name);
     }
 }
 

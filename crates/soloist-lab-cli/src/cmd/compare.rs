@@ -163,17 +163,30 @@ fn lines(args: &Args, setting: &Setting, recorded: &Recorded, program: usize) ->
     Ok(Compared::new(setting, &pilot, &co_runner).most_lines()?)
 }
 
-fn play(args: &Args, setting: &Setting, recorded: &Recorded, ctx: &Ctx) -> Result<ExitCode> {
+/// What is played: each program beside the co-runner, with so many lines.
+struct Cast {
+    parts: Vec<Part>,
+    programs: Vec<(Compared, usize)>,
+}
+
+fn cast(args: &Args, setting: &Setting, recorded: &Recorded) -> Result<Cast> {
     // It goes round and round: few lines of it would come to lie in the last level.
     let co_runner = recorded.part(recorded.programs - 1, MOST_LINES)?;
-    let mut parts = vec![co_runner.clone()];
-    let mut all = Vec::new();
+    let (mut parts, mut programs) = (vec![co_runner.clone()], Vec::new());
     for program in 0..recorded.programs - 1 {
         let lines = lines(args, setting, recorded, program)?;
         let part = recorded.part(program, lines)?;
-        parts.push(part.clone());
-        all.push((Compared::new(setting, &part, &co_runner), lines));
+        programs.push((Compared::new(setting, &part, &co_runner), lines));
+        parts.push(part);
     }
+    Ok(Cast { parts, programs })
+}
+
+fn play(args: &Args, setting: &Setting, recorded: &Recorded, ctx: &Ctx) -> Result<ExitCode> {
+    let Cast {
+        parts,
+        programs: all,
+    } = cast(args, setting, recorded)?;
     let progress = Steps::new(ctx, all.iter().map(|(one, _)| one.runs()).sum(), "played");
     let (mut found, mut drawn, mut blames) = (Vec::new(), Vec::new(), Vec::new());
     let mut played = Vec::new();

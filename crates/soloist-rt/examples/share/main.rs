@@ -1,14 +1,13 @@
 //! What share of random sets can be proved under no isolation, MemGuard, PALLOC,
 //! CAMC and `soloist plan`, as utilisation grows.
 //! `cargo run --release -p soloist-rt --example share DIR [SETS]` writes a table and
-//! a picture for each machine; `share DIR SETS hits` asks what passing row hits cost.
+//! a picture for each machine.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
     reason = "an example prints"
 )]
 
-mod hits;
 mod isolation;
 mod limits;
 mod picture;
@@ -41,19 +40,9 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let dir = args.next().unwrap_or_else(|| ".".to_owned());
     let sets: u64 = args.next().map_or(500, |n| n.parse().unwrap());
-    let hits = args.next().is_some_and(|word| {
-        assert!(word == "hits", "'{word}' is not known: 'hits', or nothing");
-        true
-    });
     for machine in MACHINES {
         let platform = Platform::find(machine).unwrap();
         let file = |end: &str| Path::new(&dir).join(format!("share-{machine}.{end}"));
-        if hits {
-            let text = hits::csv(machine, drawn(&platform, 1), 1 << 32, sets);
-            println!("{machine}, fewer row hits that pass\n{text}");
-            fs::write(file("hits.csv"), text).unwrap();
-            continue;
-        }
         let points: Vec<Point> = (1..=STEPS).map(|s| point(&platform, s, sets)).collect();
         let text = csv(&points);
         println!("{machine}: {sets} sets each\n{text}");

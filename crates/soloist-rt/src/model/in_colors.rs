@@ -145,10 +145,11 @@ impl<'a> Part<'a> {
         Time((u128::from(ps) * wcet).div_ceil(u128::from(self.length)) as u64)
     }
 
-    /// All jobs that a recorded program has.
-    fn recorded(&self, write_backs: u64, in_flight: u64) -> Result<Alone, PlayError> {
+    /// All jobs that a recorded program has, or as many as asked for: those of the next round
+    /// begin elsewhere in it.
+    fn recorded(&self, write_backs: u64, asked: Jobs) -> Result<Alone, PlayError> {
         let n = self.maker.cycle(self.accesses).unwrap_or(1);
-        let n = n.div_ceil(self.share) * self.share;
+        let n = n.div_ceil(self.share).max(asked.least) * self.share;
         let played = self.play(n)?;
         // What was in flight when the job ended came after it. All that left its
         // private caches asks the last level, and so does the line by which it
@@ -158,7 +159,7 @@ impl<'a> Part<'a> {
             longest: self.job(played.longest),
             profile: Profile {
                 accesses: self.accesses * self.share,
-                lines: (played.most_lines + in_flight).min(2 * requests) * self.share,
+                lines: (played.most_lines + asked.in_flight).min(2 * requests) * self.share,
                 requests: requests * self.share,
             },
             jobs: n / self.share,
@@ -185,7 +186,7 @@ pub fn in_colors(
 ) -> Result<Alone, PlayError> {
     let part = Part::new(platform, task, maker, profile, pages, asked.seed);
     if let Some(recorded) = maker.recorded() {
-        return part.recorded(recorded.write_backs(part.accesses), asked.in_flight);
+        return part.recorded(recorded.write_backs(part.accesses), asked);
     }
     let n = (asked.least.saturating_mul(part.share))
         .min(2 * JOBS * LONGEST_PS / part.length.max(1))

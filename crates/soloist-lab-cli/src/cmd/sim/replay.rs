@@ -102,6 +102,11 @@ struct Output<'a> {
 }
 
 impl Replay {
+    fn metas(&self) -> Result<Vec<Meta>> {
+        let metas: Result<_, _> = self.dirs.iter().map(|dir| Meta::read(dir)).collect();
+        Ok(metas?)
+    }
+
     /// Runs the command.
     pub fn run(self, ctx: &Ctx) -> Result<ExitCode> {
         if self.silicon.on_silicon {
@@ -112,11 +117,7 @@ impl Replay {
             return Err(Misuse(why).into());
         }
         let placements = self.placements()?;
-        let metas = self
-            .dirs
-            .iter()
-            .map(|dir| Meta::read(dir))
-            .collect::<Result<Vec<_>, _>>()?;
+        let metas = self.metas()?;
         self.check_effects(&placements, &metas)?;
         let machine = self
             .machine
@@ -130,8 +131,7 @@ impl Replay {
             history: self.history(),
         };
         self.seat(&metas, &mut stage)?;
-        let company = stage.parts.len() > 1;
-        let alone: &[bool] = if company { &[true, false] } else { &[true] };
+        let alone = &[true, false][..stage.parts.len().min(2)];
         let conditions = placements
             .iter()
             .flat_map(|&placement| alone.iter().map(move |&alone| (placement, alone)));

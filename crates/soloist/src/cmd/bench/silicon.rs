@@ -296,10 +296,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
         return Ok(report);
     };
     let in_cache = cpus::in_cache_of(&host, victim, neighbours);
-    let of_numbers =
-        |cpus: &[u32]| -> Vec<usize> { cpus.iter().map(|&cpu| cpu as usize).collect() };
-    let victim = victim as usize;
-    let neighbours = of_numbers(neighbours);
+    let (victim, neighbours) = (victim as usize, places(neighbours));
     report.cpus = Some((victim, neighbours[0]));
     // The victim's last: memory is of the node that it is first touched from.
     for &cpu in neighbours.iter().chain([&victim]) {
@@ -333,11 +330,15 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
         // Whoever names them may want to see what another cache makes of it.
         let beside = match &args.cpus {
             Some(_) => neighbours,
-            None => of_numbers(&in_cache),
+            None => places(&in_cache),
         };
         report.whole_pages(&memory, &beside, args, ctx);
     }
     Ok(report)
+}
+
+fn places(cpus: &[u32]) -> Vec<usize> {
+    cpus.iter().map(|&cpu| cpu as usize).collect()
 }
 
 /// The processors, bound.
