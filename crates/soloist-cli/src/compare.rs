@@ -177,7 +177,7 @@ impl Args {
         if self.command.is_empty() && self.recorded.is_none() {
             return Err(Misuse("no command: soloist compare -- CMD".to_owned()).into());
         }
-        out::check(&[
+        crate::check_files(&[
             ("--html", self.html.as_deref()),
             ("--picture", self.picture.as_deref()),
             ("--csv", self.csv.as_deref()),

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -117,3 +118,22 @@ impl fmt::Display for Misuse {
 }
 
 impl Error for Misuse {}
+
+/// Refuses files that can't be written, before the minutes that it takes to know what
+/// comes into them; each with its option.
+///
+/// # Errors
+/// That one has no directory, or is one.
+pub fn check_files(files: &[(&str, Option<&Path>)]) -> Result<()> {
+    for (option, file) in files {
+        let Some(file) = file else { continue };
+        let dir = file.parent().unwrap_or(Path::new(""));
+        let why = match (dir.as_os_str().is_empty() || dir.is_dir(), file.is_dir()) {
+            (false, _) => format!("{option}: no directory {}", dir.display()),
+            (true, true) => format!("{option}: {} is a directory", file.display()),
+            (true, false) => continue,
+        };
+        return Err(Misuse(why).into());
+    }
+    Ok(())
+}

@@ -33,6 +33,6 @@ pub mod rules;
 mod table;
 pub mod weigh;
 
-pub use ctx::{status, Ctx, Misuse};
+pub use ctx::{check_files, status, Ctx, Misuse};
 pub use program::{json_wanted, run, Cli};
 pub use table::table;

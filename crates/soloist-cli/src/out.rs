@@ -9,8 +9,6 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::Misuse;
-
 /// Prints a line on standard output: `println!` that returns a `Result`.
 #[macro_export]
 macro_rules! outln {
@@ -43,25 +41,6 @@ pub fn say(text: Arguments) {
     let _ = io::stderr()
         .lock()
         .write_all(format!("{text}\n").as_bytes());
-}
-
-/// Refuses files that can't be written, before the minutes that it takes to know what
-/// comes into them; each with its option.
-///
-/// # Errors
-/// That one has no directory, or is one.
-pub fn check(files: &[(&str, Option<&Path>)]) -> Result<()> {
-    for (option, file) in files {
-        let Some(file) = file else { continue };
-        let dir = file.parent().unwrap_or(Path::new(""));
-        let why = match (dir.as_os_str().is_empty() || dir.is_dir(), file.is_dir()) {
-            (false, _) => format!("{option}: no directory {}", dir.display()),
-            (true, true) => format!("{option}: {} is a directory", file.display()),
-            (true, false) => continue,
-        };
-        return Err(Misuse(why).into());
-    }
-    Ok(())
 }
 
 /// Writes a file that was asked for. A plain one that is there stays as it was where that

@@ -49,16 +49,6 @@ static void with_seams(char *text, char *from)
 	add_range(text, 1ull << 51, (1ull << 51) + (1ull << 30), 2);
 }
 
-/* Removed groups are gone when the last of their pages is back, in seconds. */
-static int take_map(const char *text)
-{
-	int err, tries;
-
-	for (tries = 0; (err = guest_write("map", text)) && tries < 100; tries++)
-		usleep(100000);
-	return err;
-}
-
 static int member(void)
 {
 	char *p = guest_member_memory("seams", BYTES);
@@ -80,7 +70,7 @@ int main(void)
 	strcpy(before, guest_read("map"));
 	strcpy(copy, before);
 	with_seams(text, copy);
-	err = take_map(text);
+	err = guest_take_map(text);
 	if (!guest_check(!err, "map-is-taken", "%s", guest_status()))
 		return guest_exit();
 
@@ -103,7 +93,7 @@ int main(void)
 	guest_check(!err, "all-is-listed", "returned %d, %s", err, guest_status());
 	err = guest_write("lists", "drain") ?: guest_write("lists", "demand");
 	guest_check(!err, "lists-are-drained", "returned %d, %s", err, guest_status());
-	err = take_map(before);
+	err = guest_take_map(before);
 	guest_check(!err && !strcmp(before, guest_read("map")), "map-is-put-back", "returned %d, %s",
 		    err, guest_status());
 	return guest_exit();

@@ -93,24 +93,13 @@ static void child(int (*run)(void), const char *name)
 		    "status %#x", status);
 }
 
-/* Removed groups are gone when the last of their pages is back, in seconds. */
-static int take_map(const char *text)
-{
-	int err, tries;
-
-	for (tries = 0; (err = guest_write("map", text)) && tries < 100;
-	     tries++)
-		usleep(100000);
-	return err;
-}
-
 int main(void)
 {
 	static char before[65536];
 	int err;
 
 	strcpy(before, guest_read("map"));
-	err = take_map(ways);
+	err = guest_take_map(ways);
 	if (!guest_check(!err, "map-is-taken", "%s", guest_status()))
 		return guest_exit();
 	/* The fourth channel's numbers hold no page. */
@@ -122,7 +111,7 @@ int main(void)
 	child(one_set, "one-set");
 	if (guest_ungroup("channel") || guest_ungroup("set"))
 		guest_die("rmdir: %s", guest_status());
-	err = take_map(before);
+	err = guest_take_map(before);
 	guest_check(!err, "map-is-put-back", "%s", guest_status());
 	return guest_exit();
 }

@@ -191,6 +191,15 @@ int guest_ungroup(const char *name)
 	return rmdir(control_path(path)) ? -errno : 0;
 }
 
+int guest_take_map(const char *text)
+{
+	int err, tries;
+
+	for (tries = 0; (err = guest_write("map", text)) && tries < 100; tries++)
+		usleep(100000);
+	return err;
+}
+
 const struct sol_map *guest_map(void)
 {
 	static struct sol_map map;

@@ -84,6 +84,11 @@ int guest_join(const char *name);
 char *guest_member_memory(const char *group, size_t bytes);
 /* Remove groups/NAME. 0 or -errno. */
 int guest_ungroup(const char *name);
+/*
+ * Load the map @text, for which all groups are removed: they are gone when the last of
+ * their pages is back, in seconds. 0 or -errno.
+ */
+int guest_take_map(const char *text);
 
 /* ---- the audit ---- */
 

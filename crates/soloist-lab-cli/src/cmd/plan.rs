@@ -201,7 +201,7 @@ fn check_options(args: &Args, json: bool) -> Result<()> {
         return Err(Misuse(what.to_owned()).into());
     }
     let config = args.config.as_deref().filter(|_| !prints_file(args));
-    out::check(&[
+    soloist_cli::check_files(&[
         ("--report", args.report.as_deref()),
         ("--config", config),
         ("--gantt", args.gantt.as_deref()),

@@ -72,7 +72,7 @@ impl Run {
         } else {
             self.names.iter().map(String::as_str).collect()
         };
-        out::check(&[
+        soloist_cli::check_files(&[
             ("--csv", self.csv.as_deref()),
             ("--verdicts", self.verdicts.as_deref()),
         ])?;

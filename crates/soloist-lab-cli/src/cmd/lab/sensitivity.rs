@@ -76,7 +76,7 @@ impl From<Kind> for ClaimKind {
 
 impl Sensitivity {
     pub(super) fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
-        out::check(&[
+        soloist_cli::check_files(&[
             ("--csv", self.csv.as_deref()),
             ("--tsv", self.tsv.as_deref()),
         ])?;
