@@ -11,16 +11,23 @@ use crate::model::profile::Profile;
 use crate::model::program::Maker;
 use crate::tasks::{Task, TaskSet};
 
-/// Time that a check plays, ps: so long, or a whole period of every task if that is more.
+/// Hyperperiods that a check plays: only releases repeat after one, and not the programs,
+/// pages and refreshes.
+const ROUNDS: u64 = 10;
+/// It plays no more of them than take so long, ps, but a whole period of every task.
 const CHECK_PS: u64 = 40 * MS;
 /// At most so long: nobody waits for a play of minutes.
 const MOST_PS: u64 = 1000 * MS;
 
 /// Time that a check plays.
 pub(crate) fn check_ps(set: &TaskSet) -> u64 {
+    let rounds = set
+        .hyperperiod()
+        .map_or(CHECK_PS, |hyper| hyper.saturating_mul(ROUNDS));
     let longest = set.tasks.iter().filter_map(|t| t.release);
     let longest = longest.map(|r| r.phase.0.saturating_add(r.period.0));
-    longest.max().unwrap_or(0).clamp(CHECK_PS, MOST_PS)
+    let least = longest.max().unwrap_or(0);
+    rounds.min(CHECK_PS).max(least).min(MOST_PS)
 }
 
 /// The jobs of a task that a check of the plan plays.
