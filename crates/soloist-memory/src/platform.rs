@@ -7,7 +7,7 @@ mod decoder;
 mod machine;
 
 use soloist_machine::memory::{CoreConfig, HopConfig, Memory, NorthbridgeConfig};
-use soloist_machine::{known, FileError};
+use soloist_machine::{known, Cache, Caches, FileError};
 
 use crate::cache::Shape;
 use crate::error::{Error, Result};
@@ -104,7 +104,7 @@ impl Platform {
     fn with(machine: &soloist_machine::Machine, section: &Memory) -> Result<Self> {
         let invalid = |what: String| Error::File(FileError::whole(&machine.file, what));
         let topology = &machine.topology;
-        let cycle_fs = cycle_fs(topology.clock_mhz.unwrap_or(2000)).map_err(invalid)?;
+        let cycle_fs = cycle_fs(topology.clock_mhz.unwrap_or(USUAL_CLOCK_MHZ)).map_err(invalid)?;
         let cpus = topology.cpus_of_nodes();
         let node_of_core = nodes_of_cores(&cpus).map_err(invalid)?;
         let hops = hops(&topology.distances, topology.nodes());
@@ -202,6 +202,17 @@ fn hops(distances: &[Vec<u32>], nodes: usize) -> Vec<Vec<usize>> {
         .collect()
 }
 
+/// The clock that a machine is taken to have whose file gives none, MHz.
+pub const USUAL_CLOCK_MHZ: u32 = 2000;
+
+/// The data caches of a machine, each with its key and the latency that it is taken to have
+/// where the file gives none, cycles.
+pub fn data_caches(of: &Caches) -> impl Iterator<Item = (&'static str, &Cache, u32)> {
+    let named = [("l1d", &of.l1d, 4), ("l2", &of.l2, 12), ("l3", &of.l3, 40)];
+    let named = named.into_iter();
+    named.filter_map(|(name, cache, usual)| Some((name, cache.as_ref()?, usual)))
+}
+
 /// Private levels and the last level, which is the outermost there is.
 fn caches(
     machine: &soloist_machine::Machine,
@@ -219,14 +230,8 @@ fn caches(
             "[cache]: line {line}: those of the map have {lines} bytes"
         ));
     }
-    let named = [
-        ("l1d", &caches.l1d, 4),
-        ("l2", &caches.l2, 12),
-        ("l3", &caches.l3, 40),
-    ];
     let mut levels = Vec::new();
-    for (name, cache, usual_cycles) in named {
-        let Some(c) = cache else { continue };
+    for (name, c, usual_cycles) in data_caches(caches) {
         if c.shared_by == 0 {
             return Err(format!("[cache] {name}: shared_by must not be 0"));
         }

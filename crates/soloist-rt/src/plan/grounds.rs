@@ -7,6 +7,7 @@ use std::{fmt, fs, io};
 use serde::Serialize;
 use soloist_machine::about::Trust;
 use soloist_machine::{known, Machine};
+use soloist_memory::platform::{data_caches, USUAL_CLOCK_MHZ};
 use soloist_memory::Platform;
 
 /// Figures of `[memory]` that bounds are made of; `core.prefetch_slots` where there
@@ -40,24 +41,18 @@ pub enum Why {
     LeftOut,
 }
 
-/// The clock that a machine is taken to have.
-const CLOCK_MHZ: u64 = 2000;
-
 /// What a play takes for granted where the file has no clock, and no latency of a cache.
 fn assumed(machine: &Machine) -> Vec<Guess> {
-    let guess = |key: String, value: u64| Guess {
+    let guess = |key: String, value: u32| Guess {
         key,
         value: value.to_string(),
         why: Why::LeftOut,
     };
     let clock = machine.topology.clock_mhz.is_none();
-    let clock = clock.then(|| guess("topology.clock_mhz".to_owned(), CLOCK_MHZ));
-    let caches = machine.cache.iter();
-    let levels = caches.flat_map(|c| [("l1d", &c.l1d, 4), ("l2", &c.l2, 12), ("l3", &c.l3, 40)]);
-    let levels = levels.filter_map(|(name, cache, cycles)| {
-        let silent = cache.as_ref()?.latency.is_none();
-        silent.then(|| guess(format!("cache.{name}.latency"), cycles))
-    });
+    let clock = clock.then(|| guess("topology.clock_mhz".to_owned(), USUAL_CLOCK_MHZ));
+    let caches = machine.cache.iter().flat_map(data_caches);
+    let silent = caches.filter(|(_, cache, _)| cache.latency.is_none());
+    let levels = silent.map(|(name, _, cycles)| guess(format!("cache.{name}.latency"), cycles));
     clock.into_iter().chain(levels).collect()
 }
 
