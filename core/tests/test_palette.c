@@ -463,7 +463,7 @@ static u64 counts_questions(const void *ctx, u32 set)
 	return set == 0;
 }
 
-/* What is asked of a set costs, and a fault waits for the answer. */
+/* Each question about a set takes time, and a page fault waits for the answer. */
 TEST(a_refusal_asks_few_times_for_each_set)
 {
 	struct owner a;

@@ -66,8 +66,8 @@ static inline void sol_page_prepare(struct page *page, gfp_t gfp)
 
 /*
  * Pages leave get_page_from_freelist() with one reference. Since 6.14 they have none,
- * and the caller takes it: who walks over frames must not find one before, whose end
- * would free the page.
+ * and the caller takes it. If a page had one earlier, a walk over frames could add its
+ * own, and free the page when it drops that.
  */
 #define SOL_FREELIST_PAGES_ARE_FROZEN	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0))
 

@@ -141,8 +141,8 @@ void sol_batch_move(struct sol_move_batch *batch)
 }
 
 /*
- * The file of a locked @folio that could not be split for its dirty data: of a disk, for a
- * server's answer we don't wait. With a reference, or NULL.
+ * The file whose dirty data kept a locked @folio from being split, with a reference. NULL:
+ * it is none of a disk. We don't wait for a file server.
  */
 static struct inode *dirty_file(struct folio *folio)
 {

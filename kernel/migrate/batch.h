@@ -95,8 +95,8 @@ static inline bool sol_batch_full(const struct sol_move_batch *batch)
 void sol_batch_move(struct sol_move_batch *batch);
 
 /*
- * Split the large folio around @page, which is referenced. Return: it is split. If a disk's
- * file has written nothing of it yet, it does now, for a later try. May sleep.
+ * Split the large folio around @page, which is referenced. Return: it is split. If it holds
+ * dirty data of a disk's file, writing begins, and a later call can split it. May sleep.
  */
 bool sol_page_split(struct page *page);
 

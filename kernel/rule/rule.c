@@ -269,8 +269,8 @@ static void rule_count(u64 serial, bool refused)
 }
 
 /*
- * Who answers for the current task: the user that made its user namespace, for such a user
- * has many numbers there, and each would have a limit of its own.
+ * The user whose limit counts for the current task: the one that made its user namespace.
+ * Such a user has many numbers there, and each would have a limit of its own.
  */
 static kuid_t answerable_uid(void)
 {

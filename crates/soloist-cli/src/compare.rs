@@ -243,7 +243,7 @@ fn text(found: &[Condition]) -> Table {
     table
 }
 
-/// What a comparison found, as `--json` has it.
+/// The result of a comparison: `--json` prints these fields.
 #[derive(Debug, Serialize)]
 pub struct Found<'a> {
     /// `measured`, `emulated` or `modelled`.
@@ -252,7 +252,7 @@ pub struct Found<'a> {
     pub conditions: &'a [Condition],
     /// Remarks on the figures.
     pub notes: &'a [String],
-    /// What of a recording could not be read: the figures are of the rest.
+    /// Parts of recordings that could not be read. The figures leave them out.
     pub damage: &'a [String],
 }
 

@@ -73,7 +73,7 @@ pub fn replace(file: &Path, text: &str) -> io::Result<()> {
     let new = Path::new(&new);
     let mut out = fs::File::create(new)?;
     let write = || {
-        // Who may read it stays so.
+        // The new file keeps the permissions of the old one.
         if let Some(there) = there {
             out.set_permissions(there.permissions())?;
         }

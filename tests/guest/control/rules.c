@@ -87,7 +87,7 @@ struct run {
 
 /*
  * In a child of NOBODY: become user @inside of a user namespace of its own, in which it
- * has more numbers (subuid(5)). Who writes them down is run_as().
+ * has more numbers (subuid(5)). run_as() writes these down.
  */
 static void become_subordinate(uid_t inside)
 {
@@ -111,7 +111,7 @@ static void map_subordinates(pid_t pid)
 	kill(pid, SIGCONT);
 }
 
-static uid_t subordinate;	/* not 0: whom run_as() runs as, in a namespace of NOBODY's */
+static uid_t subordinate;	/* not 0: run_as() runs this user in a namespace of NOBODY's */
 
 static struct run run_as(uid_t uid, const char *path)
 {

@@ -241,7 +241,7 @@ const V1: MemoryFiles = MemoryFiles {
 };
 
 impl MemoryFiles {
-    /// What the limit of the cgroup at `dir` leaves; `None`: it has none.
+    /// Bytes that the cgroup at `dir` may still use; `None`: it has no limit.
     fn left(&self, dir: &Path) -> Option<u64> {
         let read = |name: &str| fs::read_to_string(dir.join(name)).ok();
         let number = |name: &str| read(name)?.trim().parse::<u64>().ok();

@@ -120,10 +120,8 @@ pub fn objections(machine: &Machine, host: &Facts) -> Objections {
 /// How many nodes a file has: a number that has neither processors nor memory is none.
 fn nodes_of(machine: &Machine) -> usize {
     let cpus = machine.topology.cpus_of_nodes();
-    let has_memory = |node: usize| {
-        let ranges = machine.map.ranges.iter();
-        ranges.clone().any(|range| range.node as usize == node)
-    };
+    let ranges = &machine.map.ranges;
+    let has_memory = |node: usize| ranges.iter().any(|range| range.node as usize == node);
     let exists = |(node, cpus): &(usize, Vec<u32>)| !cpus.is_empty() || has_memory(*node);
     cpus.into_iter().enumerate().filter(exists).count()
 }

@@ -163,7 +163,7 @@ fn lines(args: &Args, setting: &Setting, recorded: &Recorded, program: usize) ->
     Ok(Compared::new(setting, &pilot, &co_runner).most_lines()?)
 }
 
-/// What is played: each program beside the co-runner, with so many lines.
+/// The programs to play, each beside the co-runner, and how many of its lines are played.
 struct Cast {
     parts: Vec<Part>,
     programs: Vec<(Compared, usize)>,
@@ -183,14 +183,15 @@ fn cast(args: &Args, setting: &Setting, recorded: &Recorded) -> Result<Cast> {
 }
 
 fn play(args: &Args, setting: &Setting, recorded: &Recorded, ctx: &Ctx) -> Result<ExitCode> {
-    let Cast {
-        parts,
-        programs: all,
-    } = cast(args, setting, recorded)?;
-    let progress = Steps::new(ctx, all.iter().map(|(one, _)| one.runs()).sum(), "played");
+    let Cast { parts, programs } = cast(args, setting, recorded)?;
+    let progress = Steps::new(
+        ctx,
+        programs.iter().map(|(one, _)| one.runs()).sum(),
+        "played",
+    );
     let (mut found, mut drawn, mut blames) = (Vec::new(), Vec::new(), Vec::new());
     let mut played = Vec::new();
-    for (compared, lines) in &all {
+    for (compared, lines) in &programs {
         let program = compared.program();
         let groups = compared.play(&|| progress.step())?;
         let conditions = of_program(args, program, &groups);

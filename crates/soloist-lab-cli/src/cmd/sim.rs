@@ -57,8 +57,8 @@ pub fn recorded(dir: &Path, program: usize, lines: Lines) -> Result<Part> {
     Ok(part)
 }
 
-/// What of the recordings of `parts` is damaged, each stream once. Figures of what is left are
-/// not the recording's: a command that prints some ends with 1.
+/// Describes the damage in the recordings of `parts`, each stream once. Figures leave it out, so
+/// that a command that prints some ends with 1.
 pub fn damage<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Vec<String> {
     let mut told = Vec::new();
     for damage in parts.into_iter().flat_map(|part| &part.program.damage) {

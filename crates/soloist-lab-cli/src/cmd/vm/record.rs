@@ -181,7 +181,7 @@ fn record(request: &Request, output: Output, ctx: &Ctx) -> Result<Recorded> {
 }
 
 impl Recorded {
-    /// What there is to play, if the foreground ran.
+    /// The recording, if the foreground program ran.
     fn recording(&self) -> Option<&Meta> {
         record::ran(&self.outcome).then_some(&self.meta)
     }
