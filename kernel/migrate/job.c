@@ -19,6 +19,7 @@
 #include "../command/status.h"
 #include "../frames/isolated.h"
 #include "../group/group.h"
+#include "../palette/reap.h"
 #include "job.h"
 
 #define LOOK_MS		100	/* a job that sleeps looks so often whether it is over */
@@ -127,6 +128,9 @@ int sol_job_passes(struct sol_job *job, int (*pass)(void *ctx), void *ctx)
 	int again = 1, i;
 
 	for (i = 0; i < PASSES && again > 0; i++) {
+		/* A page that waits in a CPU's batch for its LRU list can't be isolated. */
+		if (i == 1)
+			sol_reap_drain();
 		if (i && msleep_interruptible(PASS_PAUSE))
 			return -EINTR;
 		memset(r->stays, 0, sizeof(r->stays));

@@ -72,6 +72,27 @@ static void running(const char *name, int how)
 	guest_check(dismiss(&s), what, "it changed");
 }
 
+/* So few pages that all wait in a CPU's batch for their LRU lists; nothing comes after them. */
+static void waiting(void)
+{
+	struct servant s;
+	long after, all;
+	int err;
+
+	guest_run_on(2);
+	s = serve(NULL, 16 * GUEST_PAGE, 0);
+	guest_run_on(0);
+	all = s.bytes / GUEST_PAGE;
+	choose_set(&s);
+	join(s.pid);
+	err = recolor(s.pid);
+	after = servant_in(&s, set);
+	guest_check(!err && after == all && !report("busy"), "recolor-waiting",
+		    "%d %s: %ld of %ld pages in colour, %lld busy", err, guest_status(), after,
+		    all, report("busy"));
+	guest_check(dismiss(&s), "recolor-waiting-content", "it changed");
+}
+
 /* All of it, after it touched its text again: audited by pagemap alone. */
 static void whole(void)
 {
@@ -333,6 +354,7 @@ int main(void)
 	running("huge", SERVE_HUGE);
 	running("locked", SERVE_LOCKED);
 	running("busy", SERVE_BUSY);
+	waiting();
 	whole();
 	everybody();
 	threads_and_forks();
