@@ -89,7 +89,7 @@ int main(void)
 {
 	guard_reset();
 	pin_self(0);
-	settings("event cpu-clock\nperiod_us 1000000\nr_min 64000000000");
+	settings("event " RUNNING "\nperiod_us 1000000\nr_min 64000000000");
 	one("fifo-throttled", SCHED_FIFO, "950000");
 	one("deadline", 6, "-1");
 	guest_set_kernel(RT_RUNTIME, "950000");

@@ -186,7 +186,7 @@ static void switches(void)
 	int i;
 
 	quit = false;
-	settings("event cpu-clock\nperiod_us 500\nr_min 64000000000");
+	settings("event " RUNNING "\nperiod_us 500\nr_min 64000000000");
 	must_limit(1, "32000000000 reclaim=0");	/* half of the time */
 	for (i = 0; i < 2; i++)
 		if (pthread_create(&of[i], NULL, go_out_often, NULL))

@@ -131,7 +131,7 @@ int main(void)
 
 	guard_reset();
 	pin_self(0);
-	settings("event cpu-clock\nperiod_us 200000\nr_min 64000000000");
+	settings("event " RUNNING "\nperiod_us 200000\nr_min 64000000000");
 	worker_start(&a, 1, SCHED_OTHER, -1);
 	worker_start(&b, 2, SCHED_OTHER, -1);
 	sleep_ms(50);

@@ -42,7 +42,7 @@ static void reads_and_writes(void)
 {
 	struct usage u;
 
-	settings("event page-faults\nline 64\nwrite_event cpu-clock\nperiod_us 10000\nr_min 64000000000\nwrite_r_min 64000000000");
+	settings("event page-faults\nline 64\nwrite_event " RUNNING "\nperiod_us 10000\nr_min 64000000000\nwrite_r_min 64000000000");
 	worker_start(&a, 1, SCHED_OTHER, 0);
 	must_limit(1, "640000000 write=32000000000 reclaim=0");
 	sleep_ms(100);

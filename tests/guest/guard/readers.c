@@ -63,7 +63,7 @@ static void nobody_waits(void)
 	int fd = open(GUEST_ROOT "/guard/settings", O_WRONLY);
 	pthread_t of[READERS];
 
-	settings("event cpu-clock\nperiod_us 1000000\nr_min 64000000000");
+	settings("event " RUNNING "\nperiod_us 1000000\nr_min 64000000000");
 	must_limit(1, "6400000000 reclaim=0");	/* a tenth of the time */
 	readers(of, files, READERS);
 	while (now_ns() < until) {

@@ -106,7 +106,7 @@ static void fair_has_its_turn(void)
 	long long ran = 0, most = 0, all = 0;
 	int i;
 
-	settings("event cpu-clock\nperiod_us 20000\nr_min 64000000000");
+	settings("event " RUNNING "\nperiod_us 20000\nr_min 64000000000");
 	/* First, for a FIFO task keeps RCU from ending (classes.c). */
 	must_limit(CPU, "32000000000 reclaim=0");
 	worker_start(&fair, CPU, SCHED_OTHER, -1);

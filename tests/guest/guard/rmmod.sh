@@ -25,7 +25,7 @@ pipe=$!
 # A CPU's clock counts idle time, too: 50 ms of each second.
 taskset -c 2 sh -c 'while :; do sleep 0.02; done' &
 worker=$!
-printf 'event cpu-clock\nperiod_us 1000000\nr_min 64000000000\nsharing none\nwrite_event none\nwrite_r_min 0\npeak 0\n' >$root/guard/settings
+printf "event $running\nperiod_us 1000000\nr_min 64000000000\nsharing none\nwrite_event none\nwrite_r_min 0\npeak 0\n" >$root/guard/settings
 echo '3200000000 reclaim=0' >$root/guard/cpu2/bandwidth
 n=0
 until grep -q '^stopped 1' $root/guard/cpu2/stats || [ $n -gt 600 ]; do

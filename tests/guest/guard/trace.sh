@@ -9,7 +9,7 @@ check events "$([ "$events" -ge 3 ] && echo 1)" "$events in $tracing/events/solo
 taskset -c 1 sh -c 'while :; do echo >/dev/null; sleep 0.02; done' &
 worker=$!
 echo 1 >$tracing/events/soloist/enable
-printf 'event cpu-clock\nperiod_us 200000\nr_min 64000000000\nsharing none\nwrite_event none\nwrite_r_min 0\npeak 0\n' >$root/guard/settings
+printf "event $running\nperiod_us 200000\nr_min 64000000000\nsharing none\nwrite_event none\nwrite_r_min 0\npeak 0\n" >$root/guard/settings
 echo '6400000000 reclaim=0' >$root/guard/cpu1/bandwidth # 20 ms of 200
 n=0
 while ! grep -q 'soloist_cpu_go: cpu=1' $tracing/trace && [ $n -lt 300 ]; do

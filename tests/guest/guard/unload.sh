@@ -2,12 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # The module goes while a CPU is stopped: the CPU is let go.
 set -u
-root=/sys/kernel/config/soloist
+. "$(dirname "$0")/../lib/trace.sh"
 map=$(mktemp)
 cat $root/map >"$map"
-check() {
-	if [ "$2" = 1 ]; then echo "ok $1"; else echo "FAIL $1: $3"; fi
-}
 
 # Does little, since a guest whose CPUs are all busy is slow; a CPU's clock counts
 # idle time too.
@@ -26,7 +23,7 @@ until_() {
 }
 # stop_and_unload WHERE
 stop_and_unload() {
-	printf 'event cpu-clock\nperiod_us 1000000\nr_min 64000000000\nsharing none\nwrite_event none\nwrite_r_min 0\npeak 0\nstop %s\n' "$1" >$root/guard/settings
+	printf "event $running\nperiod_us 1000000\nr_min 64000000000\nsharing none\nwrite_event none\nwrite_r_min 0\npeak 0\nstop %s\n" "$1" >$root/guard/settings
 	echo '3200000000 reclaim=0' >$root/guard/cpu1/bandwidth # 50 ms of each second
 	until_ 'seen=$(cat $root/guard/cpu1/stats); echo "$seen" | grep -q "^stopped 1"'
 	check $1-stopped "$(echo "$seen" | grep -c '^stopped 1')" "$seen"
