@@ -3,9 +3,12 @@
 #ifndef SOLOIST_COMPAT_MOVES_H
 #define SOLOIST_COMPAT_MOVES_H
 
+#include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/pagewalk.h>
 #include <linux/version.h>
+#include <linux/writeback.h>
 
 #include "evacuate.h"
 
@@ -56,6 +59,23 @@ static inline void sol_target_back(struct page *dst, unsigned long private)
 /* Splitting a huge page: up to 6.8 without the order, which it then ignores. */
 typedef int sol_split_fn(struct page *page, struct list_head *list,
 			 unsigned int order);
+
+/* Begin to write the dirty data of a file from @start to @end, its last byte. */
+static inline void sol_flush_range(struct address_space *file, loff_t start, loff_t end)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+	filemap_flush_range(file, start, end);
+#else
+	struct writeback_control how = {
+		.sync_mode = WB_SYNC_NONE,
+		.nr_to_write = LONG_MAX,
+		.range_start = start,
+		.range_end = end,
+	};
+
+	filemap_fdatawrite_wbc(file, &how);
+#endif
+}
 
 typedef int sol_walk_fn(struct mm_struct *mm, unsigned long start,
 			unsigned long end, const struct mm_walk_ops *ops,

@@ -140,28 +140,32 @@ void sol_batch_move(struct sol_move_batch *batch)
 	r->longest_us = max(r->longest_us, div_u64(ns, NSEC_PER_USEC));
 }
 
-/*
- * The file whose dirty data kept a locked @folio from being split, with a reference. NULL:
- * it is none of a disk. We don't wait for a file server.
- */
-static struct inode *dirty_file(struct folio *folio)
+/* Do dirty data of a disk's file keep @folio, which is locked, from being split? */
+static bool waits_for_disk(struct folio *folio)
 {
-	struct inode *inode;
+	struct super_block *sb;
 
 	if (folio_test_anon(folio) || folio_test_swapbacked(folio) ||
 	    !folio_test_dirty(folio) || !folio->mapping)
-		return NULL;
-	inode = folio->mapping->host;
-	if (!sb_is_blkdev_sb(inode->i_sb) &&
-	    !(inode->i_sb->s_type->fs_flags & FS_REQUIRES_DEV))
-		return NULL;
-	return igrab(inode);
+		return false;
+	sb = folio->mapping->host->i_sb;
+	/* We don't wait for a file server. */
+	return sb_is_blkdev_sb(sb) ||
+	       sb->s_type->fs_flags & FS_REQUIRES_DEV;
 }
 
-bool sol_page_split(struct page *page)
+static void note_unwritten(struct folio *folio, struct sol_unwritten *unwritten)
+{
+	if (!unwritten || !waits_for_disk(folio))
+		return;
+	unwritten->inode = igrab(folio->mapping->host);
+	unwritten->start = folio_pos(folio);
+	unwritten->end = folio_pos(folio) + folio_size(folio) - 1;
+}
+
+bool sol_page_split(struct page *page, struct sol_unwritten *unwritten)
 {
 	struct folio *folio = page_folio(page);
-	struct inode *written = NULL;
 	bool split = false;
 
 	if (!can_split || !folio_test_lru(folio) || !folio_trylock(folio))
@@ -171,15 +175,20 @@ bool sol_page_split(struct page *page)
 	else
 		split = page_folio(page) == folio;
 	if (!split && page_folio(page) == folio)
-		written = dirty_file(folio);
+		note_unwritten(folio, unwritten);
 	/* Once split, the lock is that of the page that we hold. */
 	folio_unlock(page_folio(page));
-	if (written) {
-		/* For the caller's next pass. */
-		filemap_flush(written->i_mapping);
-		iput(written);
-	}
 	return split;
+}
+
+void sol_unwritten_write(struct sol_unwritten *unwritten)
+{
+	if (!unwritten->inode)
+		return;
+	sol_flush_range(unwritten->inode->i_mapping, unwritten->start,
+			unwritten->end);
+	iput(unwritten->inode);
+	unwritten->inode = NULL;
 }
 
 void sol_batch_init(void)

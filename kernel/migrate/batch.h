@@ -94,11 +94,33 @@ static inline bool sol_batch_full(const struct sol_move_batch *batch)
 /* Migrate the batch. It never waits for a lock that others hold. Count what stayed. */
 void sol_batch_move(struct sol_move_batch *batch);
 
-/*
- * Split the large folio around @page, which is referenced. Return: it is split. If it holds
- * dirty data of a disk's file, writing begins, and a later call can split it. May sleep.
+/**
+ * struct sol_unwritten - dirty data of a disk's file
+ * @inode: the file, with a reference; NULL: none
+ * @start: its first byte
+ * @end: its last one
  */
-bool sol_page_split(struct page *page);
+struct sol_unwritten {
+	struct inode *inode;
+	loff_t start;
+	loff_t end;
+};
+
+/**
+ * sol_page_split() - split the large folio around a page
+ * @page: referenced by the caller
+ * @unwritten: none; becomes the folio's data if they are dirty, which keeps it from being
+ *	split until they are written. NULL: the caller does not want to know
+ *
+ * May sleep. Return: it is split.
+ */
+bool sol_page_split(struct page *page, struct sol_unwritten *unwritten);
+
+/*
+ * Begin to write @unwritten, if there is any, which becomes none. Sleeps for as long as the
+ * disk likes: not in a section of the lists.
+ */
+void sol_unwritten_write(struct sol_unwritten *unwritten);
 
 void sol_batch_init(void);
 

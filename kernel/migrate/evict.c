@@ -55,6 +55,7 @@ static const int *locked_may_move;	/* vm.compact_unevictable_allowed */
  * @n_spare: how many
  * @spares_max: at most so many
  * @spares_nid: the node that they are of
+ * @unwritten: what kept the frame just visited from going
  * @missed: frames of the pass that moved or were dropped, and that others have again
  * @id: of the group
  */
@@ -68,6 +69,7 @@ struct eviction {
 	u64 n_spare;
 	u64 spares_max;
 	int spares_nid;
+	struct sol_unwritten unwritten;
 	u64 missed;
 	u16 id;
 };
@@ -235,7 +237,7 @@ static enum sol_stay evict_page(struct eviction *e, struct page *page)
 	huge = sol_huge_in_color(page_folio(page), &group);
 	if (huge)
 		return huge < 0 ? SOL_STAYS_BUSY : SOL_STAYS_GROUPS;
-	if (PageCompound(page) && !sol_page_split(page))
+	if (PageCompound(page) && !sol_page_split(page, &e->unwritten))
 		return SOL_STAYS_HUGE;
 	if (drop(page_folio(page))) {
 		e->freed[e->n_freed++] = page_to_pfn(page);
@@ -294,14 +296,19 @@ static int visit(void *ctx, u64 pfn)
 	e->batch.report->seen++;
 	if (stays < SOL_N_STAYS)
 		e->batch.report->stays[stays]++;
-	if (sol_batch_full(&e->batch) || e->n_freed == SOL_BATCH_PAGES)
+	if (sol_batch_full(&e->batch) || e->n_freed == SOL_BATCH_PAGES ||
+	    e->unwritten.inode)
 		return SOL_SWEEP_RESTS;
 	return e->batch.report->seen % LOOK_FRAMES ? 0 : sol_job_over(&evict_job);
 }
 
+/* What is written now a later pass can move or drop. */
 static int rest(void *ctx)
 {
-	flush(ctx);
+	struct eviction *e = ctx;
+
+	flush(e);
+	sol_unwritten_write(&e->unwritten);
 	return sol_job_over(&evict_job);
 }
 

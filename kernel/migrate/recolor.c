@@ -264,7 +264,7 @@ static bool split_once(struct recolor *r, struct page *page)
 
 	if (folio == r->unsplit)
 		return false;
-	if (sol_page_split(page))
+	if (sol_page_split(page, NULL))
 		return true;
 	r->unsplit = folio;
 	return false;
