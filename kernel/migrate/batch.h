@@ -55,7 +55,7 @@ struct sol_move_report {
  * struct sol_move_batch - pages that are isolated and will migrate together
  * @pages: the pages
  * @n: how many
- * @pfn: where they were, the first @n
+ * @pfn: where they were, the first @n; recolouring finds memory beyond all maps, too
  * @target: pages that they may go to; NULL: none, or it has been taken
  * @asked: answers where each page goes, before the first one is unmapped
  * @report: where they are counted
@@ -63,7 +63,7 @@ struct sol_move_report {
 struct sol_move_batch {
 	struct list_head pages;
 	u32 n;
-	u32 pfn[SOL_BATCH_PAGES];
+	u64 pfn[SOL_BATCH_PAGES];
 	struct page *target[SOL_BATCH_PAGES];
 	struct sol_asked asked;
 	struct sol_move_report *report;

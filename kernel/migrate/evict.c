@@ -186,7 +186,8 @@ static bool list_frame(struct eviction *e, u64 pfn)
 /* The batch moves, and frames that it and dropping freed are listed. */
 static void flush(struct eviction *e)
 {
-	u32 was[SOL_BATCH_PAGES], n = e->batch.n, i;
+	u64 was[SOL_BATCH_PAGES];
+	u32 n = e->batch.n, i;
 	int users;
 
 	if (!n && !e->n_freed)
