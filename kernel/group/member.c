@@ -93,17 +93,21 @@ static bool speaks(struct task_struct *task)
 	return does;
 }
 
-void sol_member_mark_mm(struct task_struct *task, u16 id)
+static void mark_mm(struct task_struct *task, u16 id)
 {
 	BUILD_BUG_ON(SOL_FLAG_ID_SHIFT != SOL_MM_ID_SHIFT);
 	BUILD_BUG_ON(SOL_FLAG_GEN_SHIFT != SOL_MM_GEN_SHIFT);
-	if (!speaks(task))
-		return;
 	task_lock(task);
 	/* A child of vfork() still has its parent's memory. */
 	if (task->mm && !task->vfork_done)
 		sol_bits_swap(sol_mm_flags(task->mm), id);
 	task_unlock(task);
+}
+
+void sol_member_mark_mm(struct task_struct *task, u16 id)
+{
+	if (speaks(task))
+		mark_mm(task, id);
 }
 
 /* ---- Following tasks: probes, preemption off ---- */
@@ -273,15 +277,12 @@ size_t sol_member_list(const struct sol_group *group, char *buf, size_t size)
 
 /* ---- Address spaces ---- */
 
-/* Do the flags of a process' address space differ from its threads'? */
-static bool unsettled(struct task_struct *task, void *arg)
+/* Do the flags of an address space differ from those of @task, which speaks for it? */
+static bool unsettled(struct task_struct *task)
 {
+	u16 id = group_id_of(task);
 	bool is = false;
-	u16 id;
 
-	if (!speaks(task))
-		return false;
-	id = group_id_of(task);
 	task_lock(task);
 	if (task->mm && !task->vfork_done)
 		is = group_id_of_mm(task->mm) != id ||
@@ -290,20 +291,46 @@ static bool unsettled(struct task_struct *task, void *arg)
 	return is;
 }
 
+/* Who speaks may have ended since a thread of the process changed its group. */
 void sol_member_settle(struct task_struct *task)
 {
-	if (!unsettled(task, NULL))
+	struct task_struct *speaker;
+
+	rcu_read_lock();
+	speaker = sol_member_speaker(task);
+	if (speaker)
+		get_task_struct(speaker);
+	rcu_read_unlock();
+	if (!speaker)
 		return;
-	sol_member_mark_mm(task, group_id_of(task));
-	sol_stay_task(task);
+	if (unsettled(speaker)) {
+		mark_mm(speaker, group_id_of(speaker));
+		sol_stay_task(speaker);
+	}
+	put_task_struct(speaker);
+}
+
+/*
+ * The threads of a process come one after the other, so the first that lives is the one
+ * that speaks. To ask sol_member_speaker() for each would take threads times threads.
+ */
+static bool speaks_unsettled(struct task_struct *task, void *arg)
+{
+	struct signal_struct **last = arg;
+
+	if (task->signal == *last || READ_ONCE(task->flags) & PF_EXITING)
+		return false;
+	*last = task->signal;
+	return unsettled(task);
 }
 
 void sol_member_settle_all(void)
 {
+	struct signal_struct *last = NULL;
 	struct task_struct **tasks;
 	u32 n, i;
 
-	tasks = sol_member_gather(unsettled, NULL, &n);
+	tasks = sol_member_gather(speaks_unsettled, &last, &n);
 	for (i = 0; i < n; i++) {
 		sol_member_settle(tasks[i]);
 		put_task_struct(tasks[i]);
@@ -338,7 +365,7 @@ static bool unflag_all(void)
 			continue;
 		if (!sol_member_is_new(task)) {
 			sol_member_put_id(sol_member_swap(task, 0));
-			sol_member_mark_mm(task, 0);
+			mark_mm(task, 0);
 		}
 		any = true;
 	}

@@ -82,7 +82,7 @@ struct task_struct *sol_member_speaker(struct task_struct *task);
 
 /**
  * sol_member_settle() - bring an address space in line with sol_member_assign()
- * @task: that speaks for it, or another, of which nothing is done; referenced
+ * @task: a thread of the process; referenced
  */
 void sol_member_settle(struct task_struct *task);
 

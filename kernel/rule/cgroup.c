@@ -72,7 +72,7 @@ static DEFINE_RAW_SPINLOCK(binding_lock);
 
 #define MOVED_MAX	64
 
-/* Each speaks for its process, and has a reference. */
+/* Of each process a thread, with a reference. */
 static struct task_struct *moved[MOVED_MAX];
 static u32 n_moved;
 static bool more_moved;
@@ -103,17 +103,14 @@ static void settle_fn(struct work_struct *work)
 
 static DECLARE_WORK(settle_work, settle_fn);
 
-/* A thread of @task's process changed its group. Any context, under RCU. */
+/* A thread of @task's process changed its group. Any context. */
 static void settle_later(struct task_struct *task)
 {
-	struct task_struct *speaker = sol_member_speaker(task);
 	unsigned long flags;
 
-	if (!speaker)
-		return;
 	raw_spin_lock_irqsave(&moved_lock, flags);
 	if (n_moved < MOVED_MAX)
-		moved[n_moved++] = get_task_struct(speaker);
+		moved[n_moved++] = get_task_struct(task);
 	else
 		WRITE_ONCE(more_moved, true);
 	raw_spin_unlock_irqrestore(&moved_lock, flags);
@@ -221,9 +218,9 @@ static void probe_attach(void *data, struct cgroup *to, const char *path,
 			changed |= follow(thread);
 	else
 		changed = follow(task);
+	rcu_read_unlock();
 	if (changed)
 		settle_later(task);
-	rcu_read_unlock();
 }
 
 /* @b stands for @cgrp (NULL: for none) from now on. */
