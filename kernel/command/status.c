@@ -5,8 +5,10 @@
  *
  * The last few sentences are kept with the threads that they were for. A thread that
  * was refused reads its own sentence, even if others gave commands meanwhile. Another
- * thread, such as a shell's cat, reads the last sentence of all, but a user without
- * CAP_SYS_ADMIN none of other users: sentences name colours and tasks.
+ * thread, such as a shell's cat, reads the last one of all. Threads without
+ * CAP_SYS_ADMIN, which only call mmap() (control/mmap_abi.c), have sentences apart, so that
+ * their calls, however many, replace none of a command's. They read none of other users:
+ * sentences name colours and tasks.
  *
  * Locking: a mutex keeps sentences whole. A spinlock guards the list of silent threads,
  * which so wait for no reader.
@@ -38,39 +40,59 @@ struct sentence {
 };
 
 static DEFINE_MUTEX(status_mutex);
-static struct sentence kept[KEPT] = { { .text = "ok" } };
-static struct sentence *last = kept;
+
+/* The sentences of threads with CAP_SYS_ADMIN, or of those without it. */
+struct shelf {
+	struct sentence kept[KEPT];
+	u32 last;
+	u32 next;	/* the oldest comes after it */
+};
+
+static struct shelf shelves[2] = {
+	{ .kept = { { .text = "ok" } } }, { .kept = { { .text = "ok" } } }
+};
 
 static bool is_ours(const struct sentence *s)
 {
 	return s->pid == current->pid && s->born == current->start_time;
 }
 
+static bool may_command(void)
+{
+	return ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
+}
+
+static struct shelf *shelf_of_current(void)
+{
+	return &shelves[may_command()];
+}
+
 /* The current thread's, or NULL. */
-static struct sentence *own(void)
+static struct sentence *own(struct shelf *shelf)
 {
 	int i;
 
 	for (i = 0; i < KEPT; i++)
-		if (is_ours(&kept[i]))
-			return &kept[i];
+		if (is_ours(&shelf->kept[i]))
+			return &shelf->kept[i];
 	return NULL;
 }
 
 /* The place for the current thread's sentence: its own, or the oldest. */
 static struct sentence *begin(void)
 {
-	static int next;
+	struct shelf *shelf = shelf_of_current();
+	struct sentence *s = own(shelf);
 
-	last = own();
-	if (!last) {
-		next = (next + 1) % KEPT;
-		last = &kept[next];
+	if (!s) {
+		shelf->next = (shelf->next + 1) % KEPT;
+		s = &shelf->kept[shelf->next];
 	}
-	last->pid = current->pid;
-	last->born = current->start_time;
-	last->uid = current_euid();
-	return last;
+	shelf->last = s - shelf->kept;
+	s->pid = current->pid;
+	s->born = current->start_time;
+	s->uid = current_euid();
+	return s;
 }
 
 /* ---- Silence ---- */
@@ -109,10 +131,13 @@ static bool is_silent(void)
 
 static __printf(1, 0) void say(const char *fmt, va_list args)
 {
+	struct sentence *s;
+
 	if (is_silent())
 		return;
 	mutex_lock(&status_mutex);
-	vscnprintf(begin()->text, sizeof(last->text), fmt, args);
+	s = begin();
+	vscnprintf(s->text, sizeof(s->text), fmt, args);
 	mutex_unlock(&status_mutex);
 }
 
@@ -162,16 +187,17 @@ EXPORT_SYMBOL_GPL(sol_status_done);
 
 ssize_t sol_status_show(char *page)
 {
-	bool all = ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
+	struct shelf *shelf = shelf_of_current();
+	bool all = may_command();
 	struct sentence *s;
 	ssize_t n;
 
 	mutex_lock(&status_mutex);
-	s = own();
+	s = own(shelf);
 	if (s)
 		s->pid = 0;
 	if (!s || !strcmp(s->text, "ok"))
-		s = last;
+		s = &shelf->kept[shelf->last];
 	n = sysfs_emit(page, "%s\n",
 		       all || uid_eq(s->uid, current_euid()) ? s->text : "-");
 	mutex_unlock(&status_mutex);

@@ -172,6 +172,29 @@ static void check_refused(void)
 		    status);
 }
 
+/* What root is to read no other user's call replaces. */
+static void check_sentences(void)
+{
+	pid_t pid;
+	int status;
+
+	guest_write("lists", "often");
+	pid = fork();
+	if (!pid)
+		_exit(setuid(65534) || call(5, 0) >= 0);
+	waitpid(pid, &status, 0);
+	if (status)
+		guest_die("a user's call: status %#x", status);
+	pid = fork();
+	if (!pid) {
+		guest_check(!strncmp(guest_status(), "lists: ", 7), "abi-users-say-nothing-to-root",
+			    "says '%s'", guest_status());
+		_exit(guest_exit());
+	}
+	waitpid(pid, &status, 0);
+	guest_check(!status, "abi-reader", "status %#x", status);
+}
+
 /* A rule for registered users colours nobody until one registers. */
 static void check_camc(void)
 {
@@ -221,6 +244,7 @@ int main(void)
 	check_stock();
 	check_tint();
 	check_refused();
+	check_sentences();
 	check_camc();
 	return guest_exit();
 }
