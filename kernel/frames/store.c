@@ -84,10 +84,11 @@ u32 sol_store_hold(u64 pfn)
 
 	if (!(tag & SOL_TAG_USED))
 		return SOL_NO_CELL;
-	owner = READ_ONCE(frame->link);
 	if (cmpxchg(&frame->tag, tag, (tag & SOL_TAG_CELL) | SOL_TAG_HELD) !=
 	    tag)
 		return SOL_NO_CELL;
+	/* Not before: the frame may have been freed and handed out again since. */
+	owner = READ_ONCE(frame->link);
 	WRITE_ONCE(frame->link, 0);
 	/* The last access: with its last frame the group may go. */
 	g = group_get_fast(owner);
