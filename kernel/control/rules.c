@@ -294,6 +294,8 @@ static ssize_t rule_enabled_store(struct config_item *item, const char *page,
 static ssize_t rule_stats_show(struct config_item *item, char *page)
 {
 	struct sol_rule *rule = to_rule(item);
+	/* Without the lock, which every exec takes: a search for colours may keep us waiting. */
+	u32 held = sol_quota_held(rule->quota);
 	ssize_t n;
 
 	sol_rule_lock();
@@ -301,7 +303,7 @@ static ssize_t rule_stats_show(struct config_item *item, char *page)
 		       "matched %llu\nrefused %llu\nlimited %llu\nheld %u\norder %llu\n",
 		       rule->matched, rule->refused,
 		       (u64)atomic64_read(&rule->quota->limited),
-		       sol_quota_held(rule->quota), rule->serial);
+		       held, rule->serial);
 	sol_rule_unlock();
 	return n;
 }

@@ -11,8 +11,8 @@
  * Differs from the paper: the path is a glob in a rule, and the user need not register
  * if the rule names it.
  *
- * Locking: rule_mutex guards the rules and registered users; sol_group_mutex nests
- * inside. Nothing under either waits for other CPUs.
+ * Locking: rule_mutex guards the rules and registered users. Every exec takes it, so that
+ * nothing under it waits for other CPUs or for sol_group_mutex.
  */
 #include <linux/cred.h>
 #include <linux/dcache.h>
@@ -124,9 +124,24 @@ static void user_del(struct coloring_user *user)
 	kfree(user);
 }
 
+/* Has the machine @n colours? If it gets another map later, its assignments tell. */
+static int check_colors(u32 n)
+{
+	const struct sol_map *map;
+	int err = 0;
+
+	mutex_lock(&sol_group_mutex);
+	map = sol_map_in_use();
+	if (n && (!map || n > map->n_colors))
+		err = sol_deny(-EINVAL, "mmap: %u colours, but %s has %u", n,
+			       map ? map->name : "no map is set and the machine",
+			       map ? map->n_colors : 0);
+	mutex_unlock(&sol_group_mutex);
+	return err;
+}
+
 static int user_register(kuid_t uid, u32 n)
 {
-	const struct sol_map *map = sol_map_in_use();
 	struct coloring_user *user = user_find(uid);
 
 	if (!n && !user)
@@ -135,10 +150,6 @@ static int user_register(kuid_t uid, u32 n)
 		user_del(user);
 		return 0;
 	}
-	if (!map || n > map->n_colors)
-		return sol_deny(-EINVAL, "mmap: %u colours, but %s has %u", n,
-				map ? map->name : "no map is set and the machine",
-				map ? map->n_colors : 0);
 	if (!user)
 		return user_add(uid, n);
 	user->colors = n;
@@ -154,12 +165,12 @@ static int user_register(kuid_t uid, u32 n)
  */
 int sol_rule_register(kuid_t uid, u32 n)
 {
-	int err;
+	int err = check_colors(n);
 
+	if (err)
+		return err;
 	mutex_lock(&rule_mutex);
-	mutex_lock(&sol_group_mutex);
 	err = user_register(uid, n);
-	mutex_unlock(&sol_group_mutex);
 	mutex_unlock(&rule_mutex);
 	return err;
 }
