@@ -118,6 +118,8 @@ static const struct row rows[] = {
 	{ EVENT, false, "cgroup_rmdir", NULL, "no groups by cgroup" },
 	{ SYMBOL, true, "idle_cpu", NULL, LAZY },
 	{ SYMBOL, true, "init_mm", NULL, LAZY },
+	{ SYMBOL, true, "idle_task", NULL,
+	  "a removed group stays until isolated CPUs of its tasks run others" },
 	{ HOOK, false, "copy_string_kernel", NULL, RULES, "linux_binprm", 1 },
 #ifdef SOL_EXEC_OPENS_LATE
 	{ HOOK, false, "security_bprm_creds_for_exec", NULL, RULES,

@@ -8,7 +8,8 @@
  * an idle CPU would keep a removed group, and its bank sets, for as long as it idles.
  *
  * A work item on each idle CPU enters the kernel's own address space for a moment,
- * and the CPU lets go of the other one.
+ * and the CPU lets go of the other one. An isolated CPU, which a task may have for itself
+ * that just sleeps, is asked only if the process has ended.
  *
  * Locking: none. A CPU may begin a real-time task before it has run its work item, and
  * never run it: nobody waits for that without a limit.
@@ -16,7 +17,9 @@
 #include <linux/cpu.h>
 #include <linux/kthread.h>
 #include <linux/percpu.h>
+#include <linux/sched/isolation.h>
 #include <linux/static_call.h>
+#include <linux/uaccess.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -26,6 +29,10 @@
 
 typedef int idle_cpu_fn(int cpu);
 DEFINE_STATIC_CALL_NULL(sol_idle_cpu, idle_cpu_fn);
+
+typedef struct task_struct *idle_task_fn(int cpu);
+DEFINE_STATIC_CALL_NULL(sol_idle_task, idle_task_fn);
+static bool knows_idle_task;
 
 static struct mm_struct *kernel_mm;	/* NULL: this kernel hides it */
 static DEFINE_PER_CPU(struct work_struct, let_go_work);
@@ -40,6 +47,27 @@ static void let_go_fn(struct work_struct *work)
 		wake_up(&let_go_done);
 }
 
+/*
+ * Does @cpu, which idles, keep the address space of a process that has ended? A guess:
+ * without a reference the address space may be gone when its users are read.
+ */
+static bool keeps_ended(int cpu)
+{
+	struct task_struct *idle = static_call(sol_idle_task)(cpu);
+	struct mm_struct *mm = idle ? READ_ONCE(idle->active_mm) : NULL;
+	int users;
+
+	return mm && mm != kernel_mm &&
+	       !get_kernel_nofault(users, &mm->mm_users.counter) && !users;
+}
+
+static bool may_ask(int cpu)
+{
+	if (!static_call(sol_idle_cpu)(cpu))
+		return false;
+	return !cpu_is_isolated(cpu) || (knows_idle_task && keeps_ended(cpu));
+}
+
 void sol_lazy_let_go(unsigned long timeout)
 {
 	int cpu;
@@ -48,7 +76,7 @@ void sol_lazy_let_go(unsigned long timeout)
 		return;
 	cpus_read_lock();
 	for_each_online_cpu(cpu) {
-		if (!static_call(sol_idle_cpu)(cpu))
+		if (!may_ask(cpu))
 			continue;
 		atomic_inc(&asked);
 		if (!queue_work_on(cpu, sol_bound_wq(), per_cpu_ptr(&let_go_work, cpu)))
@@ -64,6 +92,7 @@ void sol_lazy_init(void)
 
 	for_each_possible_cpu(cpu)
 		INIT_WORK(per_cpu_ptr(&let_go_work, cpu), let_go_fn);
+	knows_idle_task = !sol_bind(sol_idle_task, "idle_task");
 	if (!sol_bind(sol_idle_cpu, "idle_cpu"))
 		kernel_mm = sol_symbol("init_mm");
 }

@@ -333,6 +333,67 @@ static void supply_spares(void)
 	set_kernel(PROACTIVE, proactive);
 }
 
+#define TRACING	"/sys/kernel/tracing"
+#define LET_GO	"function let_go_fn"
+
+/* How often CPUs were asked to let go of ended address spaces; @cpu: that one. */
+static u32 asked(const char *cpu)
+{
+	FILE *f = fopen(TRACING "/trace", "r");
+	char line[512];
+	u32 n = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		n += strstr(line, LET_GO) && (!cpu || strstr(line, cpu));
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static void leave_last(void)
+{
+	guest_run_on(sysconf(_SC_NPROCESSORS_ONLN) - 1);
+	if (guest_join("gone"))
+		guest_die("join: %s", guest_status());
+	execl("/bin/true", "true", NULL);
+	_exit(1);
+}
+
+/* A removed group waits for an idle CPU. A stranger sleeps on the isolated one. */
+static void sleep_is_spared(void)
+{
+	struct servant s = serve(NULL, MIB, 0);
+	char pid[16];
+	pid_t child;
+	int tries;
+
+	mount("tracefs", TRACING, "tracefs", 0, NULL);
+	if (set_kernel(TRACING "/events/workqueue/workqueue_execute_start/enable", "1"))
+		guest_die("no tracepoint of workqueues");
+	snprintf(pid, sizeof(pid), "%d", s.pid);
+	if (set_kernel(CGROUP "/alone/cgroup.procs", pid))
+		guest_die("cgroup.procs: %s", strerror(errno));
+	while (stat_number(s.pid, LAST_CPU) != 1) {
+		servant_poke(&s);
+		usleep(10000);
+	}
+	guest_group("gone", "6");
+	child = fork();
+	if (!child)
+		leave_last();
+	waitpid(child, NULL, 0);
+	guest_ungroup("gone");
+	for (tries = 0; tries < 40 && !asked(NULL); tries++)
+		usleep(100000);
+	usleep(300000);
+	if (!asked(NULL))
+		guest_skip("isolated-sleeper", "page tables begin in no colour here");
+	else
+		guest_check(!asked("[001]"), "isolated-sleeper", "CPU 1 was asked");
+	set_kernel(TRACING "/events/workqueue/workqueue_execute_start/enable", "0");
+	guest_check(dismiss(&s), "isolated-sleepers-content", "it changed");
+}
+
 static void isolated(void)
 {
 	struct servant s;
@@ -365,6 +426,7 @@ static void isolated(void)
 		    "%d: %ld of %ld moved", err, servant_in(&s, 4), all);
 	guest_check(dismiss(&s), "isolated-content", "it changed");
 	supply_spares();
+	sleep_is_spared();
 	unisolate();
 	colors("one", "3");
 }
