@@ -366,6 +366,20 @@ static struct mm_struct *mm_of(struct task_struct *task,
 	return NULL;
 }
 
+/* Where @task may allocate. One that ended has no policy any more: its process' others have. */
+static nodemask_t nodes_of(struct task_struct *task)
+{
+	struct task_struct *speaker = NULL;
+	nodemask_t nodes;
+
+	rcu_read_lock();
+	if (READ_ONCE(task->flags) & PF_EXITING)
+		speaker = sol_member_speaker(task);
+	nodes = sol_member_nodemask(speaker ?: task);
+	rcu_read_unlock();
+	return nodes;
+}
+
 static int recolor_tasks(struct recolor *r, struct task_struct **tasks, u32 n)
 {
 	struct mm_struct *last = NULL;
@@ -379,7 +393,7 @@ static int recolor_tasks(struct recolor *r, struct task_struct **tasks, u32 n)
 			continue;
 		last = mm;	/* threads of a process stand side by side */
 		r->mm = mm;
-		r->nodes = sol_member_nodemask(tasks[i]);
+		r->nodes = nodes_of(tasks[i]);
 		err = one_mm(r);
 		mmput_async(mm);
 	}

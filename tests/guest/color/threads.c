@@ -7,10 +7,12 @@
 #include "../lib/guest.h"
 
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +47,7 @@ static void *body(void *arg)
 /* ---- The main thread ends first ---- */
 
 #define MOVED_SETS	"6-7"
+#define FAR_SETS	"20-21"	/* of node 1 */
 
 struct orphan {
 	pid_t tid;
@@ -56,6 +59,7 @@ static int told[2], written[2];
 static void *stays(void *arg)
 {
 	struct orphan self = { gettid(), guest_map_anon(BYTES) };
+	unsigned long node0 = 1;
 	struct guest_audit sum;
 	char byte;
 
@@ -66,6 +70,10 @@ static void *stays(void *arg)
 	guest_check(sum.in == (long)(BYTES / GUEST_PAGE) && !sum.out, "threads-written-by-others",
 		    "%ld in, %ld out (first %#lx)", sum.in, sum.out, sum.first_out);
 	fflush(stdout);
+	write(told[1], &self, sizeof(self));
+	if (read(written[0], &byte, 1) != 1 ||
+	    syscall(SYS_set_mempolicy, MPOL_BIND, &node0, 64))
+		exit(1);
 	write(told[1], &self, sizeof(self));
 	pause();
 	return NULL;
@@ -83,6 +91,24 @@ static bool ended(pid_t pid)
 		guest_die("%s", path);
 	close(fd);
 	return strstr(text, ") Z ");
+}
+
+/* The policy of its other threads holds for the memory of @orphan's process. */
+static void policy_of_the_others(pid_t pid, struct orphan *orphan)
+{
+	int err;
+
+	guest_group("far", FAR_SETS);
+	guest_write("groups/far/exhaust", "spill");
+	if (guest_writef("groups/far/procs", "%d", pid))
+		guest_die("procs: %s", guest_status());
+	write(written[1], "", 1);
+	if (read(told[0], orphan, sizeof(*orphan)) != sizeof(*orphan))
+		guest_die("the thread has no policy");
+	err = guest_writef("groups/far/recolor", "%d", pid);
+	guest_check(!err && !guest_stat("groups/far/recolor", "moved") &&
+		    guest_stat("groups/far/recolor", "no_room"), "threads-of-an-ended-main-bound",
+		    "returned %d: %lld moved", err, guest_stat("groups/far/recolor", "moved"));
 }
 
 static void main_thread_ends_first(void)
@@ -125,10 +151,12 @@ static void main_thread_ends_first(void)
 	err = guest_writef("groups/after/recolor", "%d", pid);
 	guest_check(!err, "threads-of-an-ended-main-recolor", "returned %d, %s", err,
 		    guest_status());
+	policy_of_the_others(pid, &orphan);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	guest_ungroup("before");
 	guest_ungroup("after");
+	guest_ungroup("far");
 }
 
 int main(void)
