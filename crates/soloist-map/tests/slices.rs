@@ -201,6 +201,20 @@ fn the_curve_of_paced_neighbours_falls() {
         "{found:?}"
     );
     assert!(last.shared_bytes_per_second < first.shared_bytes_per_second / 50.0);
+    let mut of_three = Report::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
+    of_three.paced = vec![found.clone()];
+    let picture = picture::svg("simulated", &of_three);
+    for words in [
+        "8 banks, 3 readers, paced",
+        "private banks, 64000 ns between",
+        "by a fit",
+    ] {
+        assert!(picture.contains(words), "{words}: {picture}");
+    }
+    assert!(
+        !picture.contains("NaN") && !picture.contains("inf"),
+        "{picture}"
+    );
     let (shared, private) = (found.within(1.3, false), found.within(1.3, true));
     assert!(private > shared, "{private:?} {shared:?}");
     assert!(

@@ -131,13 +131,21 @@ impl Density {
         }
     }
 
+    /// What the line says that private banks save with so many banks for each core, as a share
+    /// of an access alone; `None`: no law.
+    #[must_use]
+    pub fn fit(&self, banks_per_core: f64) -> Option<f64> {
+        self.law
+            .map(|law| law.at_one * banks_per_core.powf(-law.exponent))
+    }
+
     /// What private banks are expected to save where all processors are busy, as a share
     /// of an access alone: low, middle, high; between low and high in 99 of 100 cases. `None`:
     /// no law, or nobody knows how many banks there are.
     #[must_use]
     pub fn expected(&self) -> Option<[f64; 3]> {
         let (law, here) = (self.law?, self.here?);
-        let middle = law.at_one * here.powf(-law.exponent);
+        let middle = self.fit(here)?;
         let [there, slope] = law.variances;
         let variance = there + slope * (here.ln() - law.center).powi(2);
         let off = (law.within * variance.sqrt()).exp();
@@ -162,6 +170,16 @@ impl Density {
             "This machine has {} banks for each busy core when all its CPUs are busy.",
             number(here)
         );
+        if let Some(point) = self.measured_at(here) {
+            return format!(
+                "{head} With as many for each core private banks save {:.1} % of an access beside {} ({:.1} \
+                 to {:.1}, 99 %).",
+                100.0 * point.saved,
+                point.attack.neighbours(point.neighbours),
+                100.0 * point.at_least,
+                100.0 * point.at_most
+            );
+        }
         if let Some([low, middle, high]) = self.expected() {
             return format!(
                 "{head} By a fit through {} slices private banks save {:.1} % of an access there ({:.1} to \
@@ -181,6 +199,17 @@ impl Density {
             ),
             None => format!("{head} Too few slices show an effect to say what that means."),
         }
+    }
+
+    /// What was measured with so many banks for each core beside the most neighbours, where it
+    /// shows an effect.
+    fn measured_at(&self, here: f64) -> Option<&Point> {
+        let most = self.most_neighbours();
+        let is_there = |point: &&Point| {
+            Some(point.neighbours) == most && (point.banks_per_core / here - 1.0).abs() < 0.01
+        };
+        let mut there = self.points.iter().filter(is_there);
+        there.find(|point| point.shown && point.at_most < f64::MAX)
     }
 
     /// The slices nearest to this machine, of no more banks for each core than it has, and the
@@ -296,6 +325,17 @@ mod tests {
             here.verdict().contains("fit through 4 slices"),
             "{}",
             here.verdict()
+        );
+        // A slice with as many banks for each core is better than a line.
+        let measured = Density {
+            here: Some(4.0),
+            ..here.clone()
+        };
+        let said = measured.verdict();
+        assert!(
+            said.contains("With as many for each core private banks save 25.0 %")
+                && !said.contains("fit"),
+            "{said}"
         );
         // Others beside, or with an effect that is hardly shown, bend nothing.
         let mut more = points.clone();

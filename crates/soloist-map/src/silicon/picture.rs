@@ -1,5 +1,8 @@
-//! Banks for each busy core as a picture: what neighbours cost in shared banks and in
-//! private ones, with this machine's point.
+//! What slices say as a picture: banks for each busy core, what neighbours cost in shared
+//! banks and in private ones, with the fit and this machine's point; below, each curve of
+//! paced neighbours ([`paced`]).
+
+mod paced;
 
 use maud::{html, Markup};
 
@@ -31,9 +34,11 @@ impl Axes {
         let all_x = points.iter().map(|p| p.banks_per_core);
         let all_x = all_x.chain(report.density.here);
         let (low, high) = all_x.fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x), h.max(x)));
+        let fit = report.density.fit(low).into_iter();
         let top = points
             .iter()
             .map(|p| p.shared.max(p.private))
+            .chain(fit.map(|saved| 1.0 + saved))
             .fold(1.5, f64::max);
         Self {
             x: ((low / 1.4).log2(), (high * 1.4).log2()),
@@ -79,10 +84,11 @@ pub fn svg(machine: &str, report: &Report) -> String {
     let axes = Axes::of(report);
     let (floor, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
     let here = report.density.here.map(|here| axes.x(here));
+    let height = HEIGHT * (1 + report.paced.len()) as f64;
     let picture = html! {
-        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH:.0} {HEIGHT:.0}"))
+        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH:.0} {height:.0}"))
             font-family="sans-serif" font-size="12" fill=(INK) {
-            "\n" rect width=(number(WIDTH)) height=(number(HEIGHT)) fill="#ffffff" {}
+            "\n" rect width=(number(WIDTH)) height=(number(height)) fill="#ffffff" {}
             (text(12.0, 22.0, "start", &format!("{machine}: time of an access beside co-runners, over alone")))
             (legend())
             @for value in [1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0] {
@@ -100,6 +106,7 @@ pub fn svg(machine: &str, report: &Report) -> String {
                 (line((here, TOP), (here, floor), INK, "4 3"))
                 (text(here - 4.0, TOP + 12.0, "end", "this machine, all CPUs busy"))
             }
+            (fit(&axes, report))
             @for point in &report.density.points {
                 @let what = format!(
                     "{} banks a core, {}: {:.2} shared, {:.2} private",
@@ -108,11 +115,50 @@ pub fn svg(machine: &str, report: &Report) -> String {
                 (mark(&axes, point.banks_per_core, point.shared, point.attack, SHARED, &what))
                 (mark(&axes, point.banks_per_core, point.private, point.attack, PRIVATE, &what))
             }
+            @for (i, curve) in report.paced.iter().enumerate() {
+                (paced::panel(HEIGHT * (i + 1) as f64, curve))
+            }
             "\n"
         }
         "\n"
     };
     picture.into_string()
+}
+
+/// The line through what private banks save beside most readers, over alone, and what it says
+/// of this machine: a bar that holds 99 of 100 cases.
+fn fit(axes: &Axes, report: &Report) -> Markup {
+    let ends = [axes.x.0, axes.x.1].map(f64::exp2);
+    if report.density.law.is_none() {
+        return html! {};
+    }
+    let at = |banks: f64, saved: f64| (axes.x(banks), axes.y(1.0 + saved));
+    // 1 + saved is no straight line by logarithms.
+    let steps = (0..=32).map(|step| ends[0] * (ends[1] / ends[0]).powf(f64::from(step) / 32.0));
+    let points = steps.filter_map(|banks| Some(at(banks, report.density.fit(banks)?)));
+    let path = points.map(|(x, y)| format!("{x:.1},{y:.1}"));
+    let here = report.density.here.zip(report.density.expected());
+    html! {
+        "\n" polyline points=(path.collect::<Vec<_>>().join(" ")) fill="none" stroke=(INK)
+            stroke-dasharray="2 3" {}
+        (text(LEFT + 505.0, 43.0, "start", "dotted: 1 + what is saved, by a fit"))
+        @if let Some((banks, [low, middle, high])) = here {
+            (line(at(banks, low), at(banks, high), INK, ""))
+            "\n" path d=(diamond(at(banks, middle))) fill=(INK) {
+                title { "by the fit, all CPUs busy: " (format!("{:.1} % saved", 100.0 * middle)) }
+            }
+        }
+    }
+}
+
+fn diamond((x, y): (f64, f64)) -> String {
+    format!(
+        "M{:.1} {y:.1} L{x:.1} {:.1} L{:.1} {y:.1} L{x:.1} {:.1} Z",
+        x - 6.0,
+        y - 6.0,
+        x + 6.0,
+        y + 6.0
+    )
 }
 
 fn name(attack: Attack) -> &'static str {

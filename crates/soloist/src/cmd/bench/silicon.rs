@@ -34,6 +34,7 @@ use soloist_map::silicon::slices::{Cell, Figures, Plan};
 use soloist_map::silicon::{measure, Attack, Cores, Cost, Design, Measured};
 
 mod cpus;
+mod paced;
 mod whole_pages;
 
 use crate::cmd::compare;
@@ -696,6 +697,7 @@ fn print_slices(slices: &Slices) -> Result<()> {
     outln!(
         "medians of {blocks} blocks or more; {dropped} were dropped, since a co-runner hardly ran\n"
     )?;
+    slices.paced.iter().try_for_each(paced::print)?;
     for sentence in slices.sentences() {
         outln!("{sentence}")?;
     }
