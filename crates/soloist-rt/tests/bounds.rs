@@ -125,6 +125,42 @@ fn no_refresh_costs_more_than_is_charged() {
     }
 }
 
+/// A drain lasts as long as writes come, whatever the cap on turns. On one channel they end, since
+/// reads wait; on several they need not.
+#[test]
+fn what_drains_for_as_long_as_writes_come_is_bounded_by_no_turn() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+    let changes = "controller.direction_cap = 16".parse().unwrap();
+    let platform = Platform::find_changed(file, &changes).unwrap();
+    let memory = &platform.memory;
+    let mut controller = Controller::new(&memory.device, &memory.geometry, &memory.policy);
+    let (mut now, mut done) = (0, Vec::new());
+    for token in 0..2000 {
+        let read = token == 200;
+        let request = Request {
+            token,
+            line: token,
+            // Each opens another row.
+            bank: if read { 7 } else { token as u16 % 4 },
+            row: token as u32,
+            write: !read,
+            owner: 0,
+        };
+        now += 1;
+        while controller.room_at(!read).is_none() || controller.next().is_some_and(|at| at <= now) {
+            done.extend(controller.step());
+            now = now.max(controller.now());
+        }
+        controller.idle_until(now);
+        done.extend(controller.push(now, request));
+    }
+    // When it waits for the last of them it has passed 1700 of them by.
+    assert!(done.iter().all(|completion| completion.write));
+    assert!(Costs::of(&platform).turn_ps.is_some());
+    let two = Costs::of(&Platform::find("haswell").unwrap());
+    assert_eq!(two.turn_ps, None);
+}
+
 /// Refreshes also come in the time that refreshes add.
 #[test]
 fn time_that_refreshes_add_has_refreshes_too() {

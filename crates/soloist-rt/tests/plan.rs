@@ -456,6 +456,44 @@ fn what_nothing_ends_is_not_bounded_by_what_is_in_flight() {
     assert!(few.costs.turn_ps.unwrap() > 8 * few.costs.refresh.line_ps);
 }
 
+/// Where no cap ends a stream, a core that is limited and one that pushes out lines to another
+/// node are each bounded by what is known of it.
+#[test]
+fn a_stream_that_is_limited_is_bounded_by_its_limit() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+    let platform = Platform::find(file).unwrap();
+    let mut text = "[[task]]\nname = \"a\"\ncore = 0\nperiod = \"9 ms\"\nwcet = \"1 ms\"\nmemory = \"1M\"\nlines = 9\n".to_owned();
+    for core in [1, 2] {
+        text += &format!(
+            "[[task]]\nname = \"b{core}\"\ncore = {core}\nmemory = \"2M\"\nkind = \"stream\"\n"
+        );
+    }
+    let set = parse(&text, "tasks.toml").unwrap();
+    let profiles = [Profile::default(); 3];
+    // Core 1 has memory of another node, and core 2, which is limited, of this one.
+    let shared = |a, b| Shared {
+        memory: match a + b {
+            2 => Sharing::Controller,
+            _ => Sharing::Nothing,
+        },
+        llc: a + b == 1,
+    };
+    let limited = [None, None, Some(16_000_000), None];
+    let delay = |limits: &[Option<u64>]| {
+        let conditions = Conditions {
+            platform: &platform,
+            limits,
+            shared: &shared,
+        };
+        let around = surroundings(ProfiledSet::new(&set, &profiles), 0, conditions);
+        assert_eq!(around.costs.turn_ps, None);
+        around.delay(9, 1_000_000_000)
+    };
+    assert!(delay(&limited) < 1_000_000_000, "{}", delay(&limited));
+    // Without the limit nothing is known of it.
+    assert_eq!(delay(&[None; 4]), u64::MAX);
+}
+
 /// A stream in one rank starves a task of the other, and no cap ends that.
 #[test]
 fn no_stream_starves_a_task_beyond_its_bound() {
@@ -469,6 +507,27 @@ fn no_stream_starves_a_task_beyond_its_bound() {
     let plan = plan(&platform, &parse(&tasks, "tasks.toml").unwrap(), 1).unwrap();
     let check = simulate(&platform, &plan).unwrap();
     assert!(plan.holds);
+    assert!(check.disproved(&plan.analysis).is_empty(), "{check:?}");
+}
+
+/// Writes that controllers keep for long are drained at once, in the way of whoever is there.
+#[test]
+fn writes_that_wait_from_before_a_job_are_in_its_bound() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+    let queue = "write_queue = 4096\ndrain_high = 3500\ndrain_low = 0\ndrain_idle = 3500";
+    let changes = format!("[controller]\ndirection_cap = 16\n{queue}");
+    let platform = Platform::find_changed(file, &changes.parse().unwrap()).unwrap();
+    let task = |core: u32, period: u64| {
+        format!("[[task]]\nname = \"t{core}\"\ncore = {core}\nperiod = \"{period} ns\"\nwcet = \"100 ns\"\nmemory = \"1M\"\nkind = \"bandwidth-write\"\n")
+    };
+    let tasks = task(0, 41_000) + &task(1, 40_100);
+    let plan = plan(&platform, &parse(&tasks, "tasks.toml").unwrap(), 1).unwrap();
+    let check = simulate(&platform, &plan).unwrap();
+    // None has a drain of its own.
+    let alone = plan.analysis.iter().map(|a| a.alone.0).max();
+    assert!(alone < Some(1_000_000), "{:?}", plan.analysis);
+    let longest = check.tasks.iter().map(|played| played.response.0).max();
+    assert!(longest > Some(10_000_000), "{:?}", check.tasks);
     assert!(check.disproved(&plan.analysis).is_empty(), "{check:?}");
 }
 
@@ -488,6 +547,22 @@ fn what_a_preempted_task_has_on_its_way_is_in_the_bound() {
     // Each line is in the way once.
     let lines = plan.analysis[0].preempted.0 / plan.costs.same_bank_ps;
     assert!(lines >= plan.costs.in_flight, "{lines}");
+}
+
+/// A slow core goes on with what it has begun.
+#[test]
+fn what_a_core_does_before_it_preempts_is_in_the_bound() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+    let changes = "[core]\ncpi = 100.0\noutstanding = 1\n[northbridge]\nvictims = 1\n[controller]\nwrite_queue = 1\nbank_queue = 1\ndrain_high = 1\ndrain_low = 0\ndrain_idle = 1";
+    let platform = Platform::find_changed(file, &changes.parse().unwrap()).unwrap();
+    let tasks = "[[task]]\nname = \"high\"\ncore = 0\nperiod = \"97 us\"\nwcet = \"1 us\"\nmemory = \"4K\"\nkind = \"latency\"\n\
+        [[task]]\nname = \"low\"\ncore = 0\n";
+    let plan = plan(&platform, &parse(tasks, "tasks.toml").unwrap(), 1).unwrap();
+    let check = simulate(&platform, &plan).unwrap();
+    let (proved, played) = (&plan.analysis[0], check.task("high").unwrap());
+    let chunk = plan.costs.chunk_ps;
+    assert!(proved.holds && played.response.0 > chunk / 2, "{check:?}");
+    assert!(check.disproved(&plan.analysis).is_empty(), "{check:?}");
 }
 
 /// Refreshes that a controller adds are in no bound.

@@ -28,14 +28,17 @@
 //!   they hold is in the way once for all cores of that level;
 //! - *turns of the bus*: what needs no turn of it, to another direction or rank, goes first.
 //!   Where no cap ends that, a stream starves a line for as long as it lasts, and only the
-//!   job-driven bound holds; where caps do (`direction_cap`, `rank_cap`), each line waits for
-//!   a turn;
+//!   job-driven bound holds, and so on several channels, one of which may be drained for as
+//!   long; else each line waits for a turn (`direction_cap`, `rank_cap`);
 //! - *row hits*: of all cores together at most `hit_cap` pass each request that a
 //!   bank's queue holds, and a hit costs a column command, not a row;
-//! - *tasks of the core itself*: what a preempted task had in the caches is
+//! - *tasks of the core itself*: it looks up who runs after so many instructions of the one that
+//!   has it; what a preempted task had in the caches is
 //!   fetched again, and each fill may push out a dirty line that another task of
 //!   the core left, be it never preempted; pages are walked to again that others
 //!   put out of the TLB; what the task that had the core before has on its way goes first;
+//! - *writes that wait already*: a controller answers a write when it has taken it, and may keep
+//!   as many as its queues hold until a job is there that they are in the way of;
 //! - *refresh*: of each rank one more at the start, and one for each interval of delay,
 //!   that of other refreshes included; each also closes rows, which are opened again.
 //!
@@ -47,12 +50,12 @@
 //! counted there.
 
 use serde::Serialize;
-use soloist_machine::memory::Policy;
-use soloist_memory::dram::{Geometry, Timing};
+use soloist_memory::dram::Timing;
 use soloist_memory::Platform;
 
 use super::ProfiledSet;
 use crate::model::profile::Profile;
+use crate::model::program::CHUNK;
 use crate::schedule::scheduler::NEVER;
 
 const PAGE: u64 = 4096;
@@ -174,8 +177,10 @@ pub struct Costs {
     pub in_flight: u64,
     /// Those of them that it waits for.
     pub reads: u64,
+    /// Writes that the controllers of a node keep, from whenever they were made.
+    pub kept: u64,
     /// Lines that a task has on their way when another gets its core: those in flight, and
-    /// writes that its controller keeps.
+    /// writes that wait to be drained.
     pub handed_over: u64,
     /// Lines on their way out that a last level has room for.
     pub victims: u64,
@@ -191,6 +196,8 @@ pub struct Costs {
     pub hit_ps: u64,
     /// Pages that a core's TLB holds, and a page walk, ps.
     pub tlb: (u64, u64),
+    /// Instructions after which a core looks up who runs, ps.
+    pub chunk_ps: u64,
 }
 
 impl Costs {
@@ -230,6 +237,8 @@ impl Costs {
         let far = platform.paths.iter();
         let far = far.map(|p| line * 1_000_000 / p.bytes_per_us.max(1) + p.latency_ps);
         let levels = platform.private.iter().chain([&platform.llc]);
+        let channels = u64::from(platform.memory.map.n_channels());
+        let kept = (u64::from(policy.write_queue) + in_banks(platform)) * channels;
         Self {
             same_bank_ps: ps(2 * row + column) + path,
             other_bank_ps: ps(other) + path,
@@ -242,13 +251,15 @@ impl Costs {
             refresh: Refresh::new(platform, &t, ps(column)),
             in_flight,
             reads,
-            handed_over: in_flight + u64::from(policy.write_queue),
+            kept,
+            handed_over: in_flight + u64::from(policy.write_queue) * channels,
             victims: u64::from(nb.victims),
             passed_ps: u64::from(policy.bank_queue) * u64::from(policy.hit_cap) * ps(column),
-            turn_ps: turn(policy, &platform.memory.geometry).map(|columns| columns * ps(column)),
+            turn_ps: turn(platform).map(|columns| columns * ps(column)),
             cached: levels.map(|l| l.shape.sets * l.shape.ways as u64).sum(),
             hit_ps: platform.llc.latency_ps,
             tlb: (u64::from(core.tlb), platform.walk_ps),
+            chunk_ps: (u64::from(CHUNK + 1) * platform.instruction_fs).div_ceil(1000),
         }
     }
 
@@ -280,9 +291,22 @@ impl Costs {
     }
 }
 
+/// Requests that the queues of a controller's banks hold.
+fn in_banks(platform: &Platform) -> u64 {
+    let shape = &platform.memory.geometry;
+    u64::from(shape.ranks * shape.banks) * u64::from(platform.memory.policy.bank_queue)
+}
+
 /// Column commands that go before another since they need no turn of the bus; `None`: nothing
 /// bounds them.
-fn turn(policy: &Policy, shape: &Geometry) -> Option<u64> {
+fn turn(platform: &Platform) -> Option<u64> {
+    let (policy, shape) = (&platform.memory.policy, &platform.memory.geometry);
+    // A drain lasts as long as writes come, and reads wait for its end before they are held to
+    // any turn. On one channel none comes without a read that waits too; of several, lines that
+    // are read on one push out those of another.
+    if platform.memory.map.n_channels() > 1 {
+        return None;
+    }
     // In its own turn each other bank may go before it; if that is longer than a turn, others
     // come between.
     let banks = u64::from(shape.ranks * shape.banks);
@@ -488,8 +512,9 @@ impl Surroundings {
         if all.banks {
             each = self.costs.passed_ps;
         }
-        if all.controller {
-            each = each.saturating_add(self.costs.turn_ps.unwrap_or(NEVER));
+        // Without a turn nothing that has to do with the controller is request driven.
+        if let (true, Some(turn_ps)) = (all.controller, self.costs.turn_ps) {
+            each = each.saturating_add(turn_ps);
         }
         let all = all.ps.saturating_add(own.saturating_mul(each));
         let jobs = self
@@ -497,7 +522,18 @@ impl Surroundings {
             .iter()
             .map(|n| n.job_ps(&self.costs, window_ps));
         let all = all.min(jobs.fold(0, u64::saturating_add));
+        let all = all.saturating_add(self.kept_ps(own));
         all.saturating_add(self.costs.refresh.added(all, own))
+    }
+
+    /// The longest that writes of all others that the controllers keep already are in the way
+    /// of a job of `own` lines: once, whoever made them.
+    fn kept_ps(&self, own: u64) -> u64 {
+        let lines = self.co_runners.iter().map(|n| self.costs.line_ps(n));
+        match (own, lines.max()) {
+            (0, _) | (_, None) => 0,
+            (_, Some(line_ps)) => self.costs.kept.saturating_mul(line_ps),
+        }
     }
 }
 

@@ -142,8 +142,14 @@ fn demands(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Demand> 
             true => around.costs.handed_over,
             false => 0,
         };
+        // Whoever has the core keeps it until it looks up who runs.
+        let kept = match set.shares_core(i) {
+            true => around.costs.chunk_ps,
+            false => 0,
+        };
         let left = stale
             .saturating_mul(around.costs.miss_ps)
+            .saturating_add(kept)
             .saturating_add(handed_over * around.costs.same_bank_ps)
             .saturating_add(walks);
         Some(Demand {
