@@ -27,6 +27,10 @@ arm64_programs ?= soloist
 .PHONY: help build check check-long check-debug demo bench bench-load fuzz install \
 	uninstall deb dist clean kernels cli modules guest-build arm64 wheel notebooks
 .DEFAULT_GOAL := help
+# Modules want their kernels, and apt one caller at a time: only modules are built beside others.
+ifeq ($(filter module-%,$(MAKECMDGOALS)),)
+.NOTPARALLEL:
+endif
 
 help:
 	@echo "make demo         boot a 4-node machine and see real programs coloured"
@@ -164,5 +168,6 @@ notebooks:
 uninstall:
 	@scripts/install --remove $(PREFIX)
 
+# A test that was killed leaves the host's /dev mounted in build/chroot.
 clean:
-	rm -rf build target
+	rm -rf --one-file-system build target
