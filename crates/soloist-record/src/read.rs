@@ -289,11 +289,18 @@ impl Recording {
                 }
             }
         }
-        let user = |id: u32| {
-            let threads = &self.meta.streams.threads;
-            threads.get(id as usize).is_some_and(|t| t.user)
-        };
-        let loaded = loader.finish(user);
+        let thread = |id: u32| self.meta.streams.threads.get(id as usize);
+        let is_ours = |id| thread(id).is_some_and(|t| t.program as usize == program);
+        // Its lines would be missing as if it were the kernel's own.
+        if let Some(piece) = loader.pieces.iter().find(|piece| !is_ours(piece.thread)) {
+            let why = format!(
+                "thread {} ran on cpu {}, and {FILE} does not tell that it is of `{}`: that is \
+                 another recording's; copy it again, or record again",
+                piece.thread, piece.cpu, about.name
+            );
+            return Err(foreign(&self.dir, why));
+        }
+        let loaded = loader.finish(|id| thread(id).is_some_and(|t| t.user));
         match loaded.endless_wait() {
             None => Ok(loaded),
             Some(id) => {

@@ -240,6 +240,32 @@ fn the_stream_of_another_processor_is_refused() {
     assert!(said.contains("stream of cpu 1, not of cpu 0"), "{said}");
 }
 
+/// They would be left out as the kernel's own are.
+#[test]
+fn threads_that_nobody_tells_of_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(&dir.path().join("cpu-0.rec"), 0).unwrap();
+    writer.switch(1, 0, 0).unwrap();
+    writer.access(read(1, 10), 5, 50, || 0).unwrap();
+    writer.flush().unwrap();
+    tell(dir.path(), &[0]);
+    let said = || {
+        let recording = Recording::open(dir.path()).unwrap();
+        recording.load(0, Lines::ALL).err().map(|e| e.to_string())
+    };
+    assert_eq!(said(), None);
+    let whole = Meta::read(dir.path()).unwrap();
+    let mut cut = whole.clone();
+    cut.streams.threads.pop();
+    let mut others = whole;
+    others.streams.threads[1].program = 1;
+    for meta in [cut, others] {
+        meta.write(dir.path()).unwrap();
+        let said = said().unwrap();
+        assert!(said.contains("thread 1 ran on cpu 0"), "{said}");
+    }
+}
+
 #[test]
 fn lines_count_as_in_the_file_once_they_are() {
     let mut writer = Writer::create(Path::new("/dev/null"), 0).unwrap();
