@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::ThreadPoolBuilder;
-use soloist_lab::jobs::{do_one, Options, Parts, Prepared, RunError};
+use soloist_lab::jobs::{check_machine, do_one, Options, Parts, Prepared, RunError};
 use soloist_lab::judgement::alone_of;
 use soloist_lab::known;
 use soloist_lab::measurements::{metric, CaseResult, Run, TaskResult, METRICS};
@@ -53,6 +53,17 @@ impl Order {
 
     /// The scenario with what is changed of it.
     fn scenario(&self) -> Result<Scenario, Refused> {
+        let mut scenario = self.written()?;
+        for (key, value) in &self.model {
+            let changed = scenario.change_model(key, value);
+            changed
+                .map_err(|e| Refused::from(format!("model.{key} = {value}: {}", e.message())))?;
+        }
+        Ok(scenario)
+    }
+
+    /// The same without the changes of the model.
+    fn written(&self) -> Result<Scenario, Refused> {
         let table: Option<toml::Table> = self.text.parse().ok();
         if table.is_some_and(|t| t.get("tasks").is_some_and(toml::Value::is_str)) {
             let what =
@@ -66,11 +77,6 @@ impl Order {
         }
         if let Some(machine) = &self.machine {
             scenario.experiment.machine.clone_from(machine);
-        }
-        for (key, value) in &self.model {
-            let changed = scenario.change_model(key, value);
-            changed
-                .map_err(|e| Refused::from(format!("model.{key} = {value}: {}", e.message())))?;
         }
         Ok(scenario)
     }
@@ -113,6 +119,12 @@ impl Order {
         }
     }
 
+    /// Whether the argument `model` is to blame: the file has changes of its own.
+    fn is_right_without_model(&self) -> bool {
+        let check = |written: &Scenario| check_machine(written, self.options());
+        !self.model.is_empty() && self.written().is_ok_and(|written| check(&written).is_ok())
+    }
+
     /// The argument that an error is about.
     fn argument(&self, error: &RunError) -> Option<String> {
         let RunError::Wrong { wrong, .. } = error else {
@@ -128,7 +140,7 @@ impl Order {
                 let policies = self.policies.as_ref()?;
                 Some(format!("policies={policies:?}"))
             }
-            ["model", ..] => (!self.model.is_empty()).then(|| "model".to_owned()),
+            ["model", ..] => self.is_right_without_model().then(|| "model".to_owned()),
             _ => None,
         }
     }
@@ -305,4 +317,12 @@ pub fn toml_of(json: &str) -> PyResult<String> {
     let table = table.map_err(|e| Refused::from(format!("not a table of TOML: {e}")))?;
     let text = toml::to_string(&table);
     Ok(text.map_err(|e| Refused::from(e.to_string()))?)
+}
+
+/// A value, as JSON, in TOML: one line of a table has room for it.
+#[pyfunction]
+pub fn toml_value_of(json: &str) -> PyResult<String> {
+    let value: Result<toml::Value, _> = serde_json::from_str(json);
+    let value = value.map_err(|e| Refused::from(format!("not a value of TOML: {e}")))?;
+    Ok(value.to_string())
 }

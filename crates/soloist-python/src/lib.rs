@@ -22,7 +22,9 @@ mod _native {
     #[pymodule_export]
     use super::error::SoloistError;
     #[pymodule_export]
-    use super::lab::{lab_check, lab_names, lab_policies, lab_run, lab_text, metrics, toml_of};
+    use super::lab::{
+        lab_check, lab_names, lab_policies, lab_run, lab_text, metrics, toml_of, toml_value_of,
+    };
     #[pymodule_export]
     use super::machine::{machine_names, machine_text, Machine};
     #[pymodule_export]

@@ -62,6 +62,8 @@ def test_changes_of_machine_and_model_count(tiny):
     assert other["machine"][0].as_py() == "opteron-6128" and other["time"] != base["time"]
     slow = soloist.lab.run(tiny, ["buddy"], model={"northbridge.request_ps": 99000}, alone=False)
     assert slow["latency"][0].as_py() > base["latency"][0].as_py()
+    table = {"northbridge": {"request_ps": 99000}}
+    assert soloist.lab.run(tiny, ["buddy"], model=table, alone=False).equals(slow)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +97,8 @@ def test_a_wrong_dictionary_quotes_what_is_wrong(tiny, change, words):
         ({"model": [1]}, r"model=\[1\]: expected a dictionary"),
         ({"model": {1: 2}}, "model={1: 2}: expected a dictionary"),
         ({"model": {"controller.bank_que": 1}}, "unknown field `bank_que`, expected one of"),
+        ({"model": {"controller": {"bank_que": 1}}}, "unknown field `bank_que`, expected one of"),
+        ({"model": {"controller.bank_queue": {"x": 4}}}, "invalid type: map, expected"),
         ({"progress": 5}, "progress=5: expected True, False or a function"),
         ({"seeds": True}, "seeds=True: expected a whole number"),
         ({"small": "false"}, "small='false': expected true or false"),
@@ -121,6 +125,16 @@ def test_a_wrong_argument_is_not_the_files_fault(options, words):
             call("camc-table-2", **options)
         is_whole(caught.value)
         assert caught.value.file is None
+
+
+def test_a_wrong_file_is_not_the_arguments_fault(tmp_path):
+    text, _ = soloist._native.lab_text("camc-table-2")
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(f"{text}\n[model.controller]\nbank_que = 3\n")
+    with pytest.raises(soloist.SoloistError, match="unknown field `bank_que`") as caught:
+        soloist.lab.check(wrong, model={"controller.bank_queue": 4})
+    is_whole(caught.value)
+    assert caught.value.file == str(wrong) and caught.value.line > 0
 
 
 def test_check_has_the_options_of_run(tiny):

@@ -37,6 +37,11 @@ def toml(table: Mapping[str, Any]) -> str:
     return _native.toml_of(_json(table, "a dictionary that is no TOML", allow_nan=False))
 
 
+def toml_value(what: str, value: Any) -> str:
+    """A value as TOML; a dictionary in braces."""
+    return _native.toml_value_of(_json(value, what, allow_nan=False))
+
+
 def _json(value: Any, what: str, **options: Any) -> str:
     try:
         return json.dumps(value, default=plain, **options)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from . import _native
-from ._source import Source, flag, path, scenario_table, scenario_text, texts, told, toml, whole
+from ._source import Source, flag, path, scenario_table, scenario_text, texts, told, toml_value, whole
 
 Progress = bool | Callable[[int, int], object] | None
 
@@ -107,7 +107,7 @@ def _order(given: Mapping[str, Any]) -> dict[str, Any]:
         "file": file,
         "made": made,
         "machine": None if machine is None else path("machine", machine),
-        "model": [(key, _toml_value(value)) for key, value in model.items()],
+        "model": [(key, toml_value(f"model.{key}", value)) for key, value in model.items()],
         **checked({name: given[name] for name in _CHECKS}),
     }
 
@@ -125,10 +125,6 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "alone": flag,
     "threads": lambda what, given: whole(what, given, 0, 1 << 12),
 }
-
-
-def _toml_value(value: Any) -> str:
-    return toml({"value": value}).split("=", 1)[1].strip()
 
 
 def table(columns: dict[str, list[Any]]) -> pa.Table:
