@@ -63,6 +63,7 @@ def test_wrong_words_of_traces():
         (one, {"cycles": [0.0, 1.0, 2.0, float("nan")]}, "cycles: expected whole numbers"),
         ([one, one], {"writes": True}, "writes: expected a list of 2 arrays"),
         ([one, one], {"cycles": [None]}, "cycles: expected a list of 2 arrays"),
+        (one, {"writes": one}, "writes: expected true or false, 1 or 0; cycles come behind"),
         (one, {"check": "false"}, "check='false': expected true or false"),
         (one, {"latencies": 1}, "latencies=1: expected true or false"),
     ]:

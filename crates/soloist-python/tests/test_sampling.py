@@ -27,11 +27,15 @@ def test_between():
         ("a", 1, "a size such as"),
         (1, float("nan"), "expected finite numbers"),
         (1, 10**400, "expected finite numbers"),
+        (1.5, 10**400, "expected finite numbers"),
+        (-1e308, 1e308, "too far apart"),
     ]:
         with pytest.raises(soloist.SoloistError, match=words):
             between(low, high)
     with pytest.raises(soloist.SoloistError, match="above 0"):
         between(0, 1, log=True)
+    with pytest.raises(soloist.SoloistError, match="too far apart"):
+        between(1e-300, 1e300, log=True)
     with pytest.raises(soloist.SoloistError, match="log='false': expected true or false"):
         between(1, 2, log="false")
     for step in (0, float("nan"), float("inf")):
@@ -50,6 +54,12 @@ def test_a_latin_hypercube_is_spread_evenly():
     assert sorted(point["m"] for point in listed) == list(range(1, 51))
     assert [p["n"] for p in listed].count(1) == 25
     assert listed == soloist.latin_hypercube(50, {"x": (0.0, 1.0), "n": [1, 2], "m": (1, 50)}, seed=3)
+
+
+def test_values_that_can_be_gone_through_once_are_a_list():
+    for method in (soloist.random, soloist.latin_hypercube):
+        listed = method(4, {"x": [1, 2], "y": ("1K", "2K")})
+        assert method(4, {"x": iter([1, 2]), "y": ("1K", "2K")}) == listed
 
 
 def test_random_points_are_the_seeds():

@@ -80,6 +80,8 @@ def between(
         raise told(f"between {low!r} and {high!r}: the first must be the lower")
     if log and ends[0] <= 0:
         raise told(f"between {low!r} and {high!r}: log wants values above 0")
+    if (ends[1] / ends[0] if log else ends[1] - ends[0]) > sys.float_info.max:
+        raise told(f"between {low!r} and {high!r}: too far apart")
     if width is not None and not 0 < width <= sys.float_info.max:
         raise told(f"step {step!r}: expected a finite number above 0")
     return Between(ends[0], ends[1], log, width, whole)
@@ -149,7 +151,7 @@ def random(n: int, space: Mapping[str, Any], *, seed: int = 1) -> list[Point]:
     """
     import numpy as np
 
-    _check(n, space, seed)
+    space = _checked(n, space, seed)
     return _at(np.random.default_rng(seed).random((n, len(space))).tolist(), space)
 
 
@@ -162,32 +164,41 @@ def latin_hypercube(n: int, space: Mapping[str, Any], *, seed: int = 1) -> list[
     import numpy as np
     from scipy.stats import qmc
 
-    _check(n, space, seed)
+    space = _checked(n, space, seed)
     sampler = qmc.LatinHypercube(len(space), seed=np.random.default_rng(seed))
     return _at(sampler.random(n).tolist(), space)
 
 
-def _check(n: int, space: Mapping[str, Any], seed: int) -> None:
+def _checked(n: int, space: Mapping[str, Any], seed: int) -> dict[str, Between | list[Any]]:
+    """The space, each key's values of which can be gone through again and again."""
     if whole("n", n, -1 << 31, 1 << 31) < 1:
         raise told(f"{n} points: expected at least 1")
     whole("seed", seed, 0, 1 << 64)
     if not isinstance(space, Mapping) or not space:
         raise told(f"space={space!r}: expected a dictionary of keys and their values")
     _keys(space)
-    for key, choices in space.items():
-        listed = isinstance(choices, Iterable) and not isinstance(choices, (str, bytes, Mapping))
-        if not isinstance(choices, Between) and not (listed and len(list(choices)) > 0):
-            raise told(f"{key}: {choices!r}: expected a list of values, or between(low, high)")
+    return {key: _choices(key, choices) for key, choices in space.items()}
 
 
-def _at(shares: Sequence[Sequence[float]], space: Mapping[str, Any]) -> list[Point]:
-    def value(share: float, choices: Any) -> Any:
-        if isinstance(choices, tuple) and len(choices) == 2:
-            choices = between(*choices)
+def _choices(key: str, given: Any) -> Between | list[Any]:
+    if isinstance(given, tuple) and len(given) == 2:
+        return between(*given)
+    if isinstance(given, Between):
+        return given
+    listed = isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping))
+    choices = list(given) if listed else []
+    if not choices:
+        raise told(f"{key}: {given!r}: expected a list of values, or between(low, high)")
+    return choices
+
+
+def _at(
+    shares: Sequence[Sequence[float]], space: Mapping[str, Between | list[Any]]
+) -> list[Point]:
+    def value(share: float, choices: Between | list[Any]) -> Any:
         if isinstance(choices, Between):
             return choices.at(share)
-        listed = list(choices)
-        return listed[min(int(share * len(listed)), len(listed) - 1)]
+        return choices[min(int(share * len(choices)), len(choices) - 1)]
 
     return [
         {key: value(share, choices) for share, (key, choices) in zip(row, space.items(), strict=True)}

@@ -100,6 +100,9 @@ def _source(addresses: ArrayLike, writes: Any, cycles: Any) -> tuple[Any, Any, A
         flags = np.asarray(writes)
         if flags.dtype.kind not in "biu" and flags.size > 0:
             raise told(f"writes: expected true or false, not {flags.dtype}")
+        # Cycles in their place would be all true.
+        if flags.dtype.kind != "b" and flags.size > 0 and not ((flags == 0) | (flags == 1)).all():
+            raise told("writes: expected true or false, 1 or 0; cycles come behind them")
         wrote = np.require(flags.astype(bool), requirements=["C"]).view(np.uint8)
     when = None if cycles is None else _whole(cycles, np.uint64, "cycles")
     for name, array in (("writes", wrote), ("cycles", when)):
