@@ -74,7 +74,11 @@ def test_shapes_and_kinds():
         (lambda m: m.decode([[1], [2, 3]]), "addresses: no array"),
         (lambda m: m.decode(np.ma.masked_array([1, 2], [True, False])), "a masked array"),
         (lambda m: m.decode([0], out={"row": [0]}), r"out\['row'\]: expected a writable"),
+        (lambda m: m.decode([0], 5), "fields=5: expected a list of names"),
+        (lambda m: m.decode([0], out=5), "out: expected a dictionary of arrays"),
         (lambda m: soloist.machine.load(None), "machine=None: expected a name or the path"),
+        (lambda m: soloist.machine.load("a\0.toml"), "expected UTF-8 without NUL"),
+        (lambda m: soloist.lab.check("\udcff.toml"), r"scenario='\\udcff.toml': expected UTF-8"),
         (lambda m: soloist.machine.parse(5), "text=5: expected the text of a machine file"),
         (lambda m: m.decode(one := np.zeros(2, np.uint64), out={"row": one.view(np.uint32)[:2]}),
          "shares memory with the addresses"),
@@ -84,6 +88,11 @@ def test_wrong_arrays_are_refused(call, words):
     with pytest.raises(soloist.SoloistError, match=words) as caught:
         call(soloist.machine.load("raspberry-pi-4"))
     is_whole(caught.value)
+
+
+def test_a_field_alone_is_a_list_of_one():
+    machine = soloist.machine.load("raspberry-pi-4")
+    assert list(machine.decode([0], "row")) == ["row"]
 
 
 def test_an_array_that_is_written_is_nothing_elses():

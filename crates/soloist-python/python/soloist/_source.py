@@ -53,8 +53,11 @@ def path(what: str, given: Any) -> str:
     """A name, or a path, as a text."""
     if not isinstance(given, (str, os.PathLike)):
         raise told(f"{what}={given!r}: expected a name or the path of a file")
-    found = os.fspath(given)
-    return found if isinstance(found, str) else os.fsdecode(found)
+    found = os.fsdecode(given)
+    # Rust takes text; and no file has such a name.
+    if "\0" in found or any("\ud800" <= c <= "\udfff" for c in found):
+        raise told(f"{what}={given!r}: expected UTF-8 without NUL")
+    return found
 
 
 def texts(what: str, given: Any) -> list[str]:

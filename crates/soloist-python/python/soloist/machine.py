@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _native
-from ._source import path, told
+from ._source import path, texts, told
 
 #: The fields of a place in DRAM, as `Machine.decode` gives them.
 FIELDS = ("node", "channel", "rank", "bank", "row", "column", "color")
@@ -132,7 +132,9 @@ class Machine:
         DRAM device, and ``rank`` counts from 0 where a machine's own numbers (its chip
         selects, which ``soloist map decode`` prints) may begin later.
         """
-        fields = fields if out is None else tuple(out)
+        if out is not None and not isinstance(out, Mapping):
+            raise told("out: expected a dictionary of arrays by field")
+        fields = texts("fields", fields) if out is None else list(out)
         unknown = [name for name in fields if name not in FIELDS]
         if unknown or not fields:
             named = f"no field {unknown[0]!r}" if unknown else "no field is asked for"
