@@ -68,7 +68,7 @@ pub fn recorder(arch: Arch, root: Option<&Path>) -> Result<(PathBuf, PathBuf), E
 }
 
 /// The plugin that is `named`, or lies `beside` this program, or that the source tree `root`
-/// built: an installed program has none beside it.
+/// built last: an installed program has none beside it, and an older one is of other sources.
 fn plugin(
     named: Option<PathBuf>,
     beside: Option<&Path>,
@@ -84,10 +84,18 @@ fn plugin(
             ))),
         };
     }
-    let built = ["release", "demo", "debug"].map(|profile| Path::new("target").join(profile));
-    let built = built.iter().filter_map(|dir| Some(root?.join(dir)));
-    let dirs = beside.map(Path::to_path_buf).into_iter().chain(built);
-    let found = dirs.map(|dir| dir.join(name)).find(|file| file.exists());
+    let built = ["debug", "demo", "release"].map(|profile| {
+        let file = root?.join("target").join(profile).join(name);
+        let made = fs::metadata(&file)
+            .and_then(|about| about.modified())
+            .ok()?;
+        Some((made, file))
+    });
+    let newest = || built.into_iter().flatten().max_by_key(|(made, _)| *made);
+    let beside = beside
+        .map(|dir| dir.join(name))
+        .filter(|file| file.exists());
+    let found = beside.or_else(|| newest().map(|(_, file)| file));
     found.ok_or_else(|| Error::NotMade {
         what: format!(
             "the recording plugin ({name}, in the source tree; SOLOIST_PLUGIN=FILE names it elsewhere)"
@@ -150,8 +158,13 @@ pub fn record(
 /// Writes what the streams in `out` are of. Where the plugin did not tell that at its end
 /// nobody can, and the streams go.
 fn keep(out: &Path, meta: Meta, is_new: bool) -> Result<Meta, Error> {
-    let streams = Streams::read(out).inspect_err(|_| {
+    let streams = Streams::read(out).map_err(|_| {
         remove_streams(out, &meta.programs, is_new);
+        Error::Refused(format!(
+            "{}: QEMU ended before the plugin had written all of it, and nothing of the recording \
+             is kept: record again",
+            out.display()
+        ))
     })?;
     let meta = Meta { streams, ..meta };
     // First, so that there is room for the second on a full disk.
@@ -260,14 +273,15 @@ mod tests {
         let why = found().unwrap_err().to_string();
         assert!(why.contains("SOLOIST_PLUGIN"), "{why}");
         // Each goes before the one made before it.
-        for place in [
-            root.join("target/debug"),
-            root.join("target/release"),
-            bin.clone(),
-        ] {
-            fs::create_dir_all(&place).unwrap();
+        let (debug, release) = (root.join("target/debug"), root.join("target/release"));
+        let made = std::time::SystemTime::now();
+        for (n, place) in [&release, &debug, &release, &bin].into_iter().enumerate() {
+            fs::create_dir_all(place).unwrap();
             let file = place.join("libsoloist_plugin.so");
-            fs::write(&file, "").unwrap();
+            let written = File::create(&file).unwrap();
+            written
+                .set_modified(made + std::time::Duration::from_secs(n as u64))
+                .unwrap();
             assert_eq!(found().unwrap(), file);
             assert_eq!(
                 plugin(Some(file.clone()), None, None).unwrap(),
@@ -318,7 +332,8 @@ mod tests {
         fs::remove_file(out.join("recording.json")).unwrap();
         // The plugin was ended before it told: there is only the room that it took.
         Streams::reserve(&out).unwrap();
-        assert!(keep(&out, meta, true).is_err());
+        let why = keep(&out, meta, true).unwrap_err().to_string();
+        assert!(why.contains("ended before the plugin"), "{why}");
         assert!(!out.exists());
     }
 
