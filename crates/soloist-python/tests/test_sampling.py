@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Points of a grid."""
 
+import sys
+
 import numpy as np
 import pytest
 import soloist
@@ -54,6 +56,12 @@ def test_a_latin_hypercube_is_spread_evenly():
     assert sorted(point["m"] for point in listed) == list(range(1, 51))
     assert [p["n"] for p in listed].count(1) == 25
     assert listed == soloist.latin_hypercube(50, {"x": (0.0, 1.0), "n": [1, 2], "m": (1, 50)}, seed=3)
+
+
+def test_what_scipy_is_needed_for_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    with pytest.raises(soloist.SoloistError, match=r"pip install 'soloist\[sweep\]'"):
+        soloist.latin_hypercube(2, {"x": [1]})
 
 
 def test_values_that_can_be_gone_through_once_are_a_list():

@@ -162,8 +162,11 @@ def latin_hypercube(n: int, space: Mapping[str, Any], *, seed: int = 1) -> list[
     parts, and each part has one point.
     """
     import numpy as np
-    from scipy.stats import qmc
 
+    try:
+        from scipy.stats import qmc
+    except ImportError:
+        raise told("latin_hypercube needs scipy: pip install 'soloist[sweep]'") from None
     space = _checked(n, space, seed)
     sampler = qmc.LatinHypercube(len(space), seed=np.random.default_rng(seed))
     return _at(sampler.random(n).tolist(), space)
