@@ -74,6 +74,8 @@ SAMPLE = OPTIONS + '[sample]\nn = 1\nspace."noise.bytes" = ["1M"]\n'
         (SAMPLE.replace("n = 1", 'n = 1\nmethod = ["x"]'), "method=['x']: expected latin-hyper"),
         (SAMPLE.replace("n = 1", "n = 1\nseed = 1.5"), "seed=1.5: expected a whole number"),
         (SAMPLE.replace('."noise.bytes" = ["1M"]', " = 4"), "space=4: expected a table of keys"),
+        (SWEEP.replace("noise.copies", "nosie.copies"), "the grid's key 'nosie.copies': nothing has"),
+        (SWEEP.replace("noise.copies", "experiment.id.x"), "the grid's key 'experiment.id.x': 'id' is no"),
         ("[", ""),
     ],
 )  # fmt: skip

@@ -121,7 +121,10 @@ def _run(args: argparse.Namespace) -> int:
     if args.out is not None:
         options["out"] = args.out
     options.setdefault("out", "results")
-    found = sweep(scenario, grid, args.scheduler, workers=args.workers, **options)
+    try:
+        found = sweep(scenario, grid, args.scheduler, workers=args.workers, **options)
+    except SoloistError as error:
+        raise told(str(error), args.file) if hasattr(error, "key") else error from None
     told_ = {
         "out": found.out,
         "version": found.version,

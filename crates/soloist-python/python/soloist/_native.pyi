@@ -12,6 +12,8 @@ class SoloistError(ValueError):
     message: str
     file: str | None
     line: int | None
+    #: Of errors of a grid alone: its key.
+    key: str
 
 _Array = NDArray[Any]
 
