@@ -84,7 +84,7 @@ pub fn advise(facts: &Facts, found: &Measured<'_>) -> Advice {
     let worth = measured.map(worth_of_banks);
     let banks = banks(facts, found, worth.as_ref());
     let mut answer = match (measured, worth, found.slices_why, found.cache) {
-        (Some(report), Some(worth), ..) => answer(&banks, facts, report, worth.busy),
+        (Some(report), Some(worth), ..) => answer(&banks, facts, report, &worth),
         (_, _, Some(why), Some(_)) => no_banks(why),
         (_, _, Some(why), None) => in_vain(why),
         (_, _, None, Some(_)) => NO_SLICES.to_owned(),
@@ -144,10 +144,11 @@ fn in_vain(why: &str) -> String {
     )
 }
 
-/// The answer where so many tasks made the figures.
-fn answer(banks: &Item, facts: &Facts, report: &Report, tasks: usize) -> String {
+/// The answer where slices were measured.
+fn answer(banks: &Item, facts: &Facts, report: &Report, found: &Worth) -> String {
     let at_most = if banks.is_bound { "at most " } else { "" };
     let grave = facts.weaknesses.iter().find(|weakness| weakness.is_grave);
+    let tasks = found.busy;
     let busy = report.busy(tasks);
     match banks.worth {
         _ if !banks.is_there => {
@@ -164,6 +165,10 @@ fn answer(banks: &Item, facts: &Facts, report: &Report, tasks: usize) -> String 
             -100.0 * worth
         ),
         // Few tasks hardly meet: that says little of many.
+        Some(worth) if worth < WORTH && found.is_fit && report.is_of_few_processors(tasks) => format!(
+            "What private banks save with all CPUs busy nobody measured; slices of {tasks} tasks were. {}",
+            report.density.verdict()
+        ),
         Some(worth) if worth < WORTH && report.is_of_few_processors(tasks) => format!(
             "With {busy} busy private banks save {at_most}{:.1} % of a memory access; with more, nobody \
              measured. {}",
@@ -183,9 +188,9 @@ fn answer(banks: &Item, facts: &Facts, report: &Report, tasks: usize) -> String 
                 100.0 * worth,
                 weakness.says
             ),
-            None if !report.has_all_banks() => format!(
-                "Perhaps colour banks here: by a fit through slices private banks save about {:.0} % of a \
-                 memory access with {busy} busy; `soloist compare` measures one program.",
+            None if found.is_fit => format!(
+                "Perhaps colour banks here: by a fit through slices of {tasks} tasks private banks save about \
+                 {:.0} % of a memory access with all CPUs busy; `soloist compare` measures one program.",
                 100.0 * worth
             ),
             None => format!(
@@ -231,6 +236,8 @@ struct Worth {
     says: String,
     /// Tasks that made those figures.
     busy: usize,
+    /// Whether a fit says it, of all processors, and no measurement.
+    is_fit: bool,
 }
 
 /// What private banks save with most processors busy: measured in all banks, else by the fit.
@@ -268,9 +275,15 @@ fn measured_in_all(report: &Report) -> Option<Worth> {
         is_bound: !best.saved.shown,
         says: format!("Measured in all banks, {how}: {}", best.verdict()),
         busy: best.neighbours + 1,
+        is_fit: false,
     };
+    // Beside other co-runners there may be much to save, though nothing is shown.
+    let open = cells
+        .iter()
+        .copied()
+        .find(|cell| !cell.saved.shown && most(cell) >= WORTH);
     if best.saved.shown {
-        found.share = Some(saved(best));
+        found.share = Some(saved(best)).filter(|&saved| saved >= WORTH || open.is_none());
     }
     let less = cells.iter().copied().filter(|cell| cell.saved.shown_less);
     let Some(worst) = less.min_by(|a, b| saved(a).total_cmp(&saved(b))) else {
@@ -279,7 +292,7 @@ fn measured_in_all(report: &Report) -> Option<Worth> {
     if !std::ptr::eq(worst, best) {
         found.says = format!("{} {}", found.says, worst.verdict());
     }
-    if !best.saved.shown {
+    if !best.saved.shown && open.is_none() {
         (found.share, found.is_bound) = (Some(saved(worst)), false);
     }
     Some(found)
@@ -297,11 +310,14 @@ fn by_slices(report: &Report) -> Worth {
             is_bound: true,
             says: whole.verdict(),
             busy: whole.neighbours + 1,
+            is_fit: false,
         };
     }
     let whole = bound.map_or_else(String::new, |whole| whole.verdict() + " ");
-    // A fit is no measurement: it counts where all of it is on one side.
-    let is_clear = |&[low, _, high]: &[f64; 3]| low >= WORTH || high < WORTH;
+    // A fit is no measurement: it counts where all of it is on one side, and it is of readers.
+    let writers = report.density.most_of_writers();
+    let is_little = |high: f64| high < WORTH && writers.is_some_and(|most| most < WORTH);
+    let is_clear = |&[low, _, high]: &[f64; 3]| low >= WORTH || is_little(high);
     let fitted = report.density.expected().filter(is_clear);
     let most = report.density.most_neighbours();
     Worth {
@@ -309,6 +325,7 @@ fn by_slices(report: &Report) -> Worth {
         is_bound: false,
         says: whole + &report.density.verdict(),
         busy: most.map_or(report.processors, |most| most + 1),
+        is_fit: fitted.is_some(),
     }
 }
 

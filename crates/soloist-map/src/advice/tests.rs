@@ -205,6 +205,85 @@ fn the_bound_is_that_of_the_attack_that_may_save_most() {
     );
 }
 
+/// A little that is shown beside readers says nothing of what writers may cost, nor does harm.
+#[test]
+fn what_one_attack_shows_does_not_decide_for_another() {
+    let said = |ns: f64, most: f64| {
+        let mut of = report(16, 0.0);
+        let mut seen = cell(16, ns);
+        seen.saved.shown_less = ns < 0.0;
+        of.cells = vec![seen, unsure(Attack::Write, 7, most)];
+        advise(&Facts::default(), Some(&of)).answer
+    };
+    for ns in [1.5, -5.0] {
+        let open = said(ns, 60.0);
+        assert!(open.contains("could not be shown"), "{ns}: {open}");
+        let closed = said(ns, 2.0);
+        assert!(closed.starts_with("Don't colour"), "{ns}: {closed}");
+    }
+    let much = said(60.0, 80.0);
+    assert!(much.starts_with("Colour banks here"), "{much}");
+}
+
+/// Slices of 4 to 32 banks beside seven neighbours, in which private banks save this much of 100
+/// ns with one bank for each core, less with more.
+fn slices(attack: Attack, at_one: f64) -> Vec<Cell> {
+    let of = |banks: usize| {
+        let saved = at_one * 8.0 / banks as f64;
+        let mut one = cell(banks, saved);
+        one.attack = attack;
+        one.saved.ns.low = 0.98 * saved;
+        one.saved.ns.high = 1.02 * saved;
+        one
+    };
+    [4, 8, 16, 32].map(of).to_vec()
+}
+
+/// Of a machine with so many banks and processors, none of whose slices is of all banks.
+fn fitted(cells: Vec<Cell>, banks: f64, processors: usize) -> Advice {
+    let mut of = report(16, 0.0);
+    (of.banks, of.machine_processors) = (Some(banks), Some(processors));
+    of.density = Density::of(&cells, of.banks, processors);
+    of.cells = cells;
+    advise(&Facts::default(), Some(&of))
+}
+
+/// Functions are known, and the slice of all banks was not measured.
+#[test]
+fn a_fit_is_never_taken_for_a_measurement() {
+    let much = fitted(slices(Attack::Read, 40.0), 16.0, 8).answer;
+    assert!(much.starts_with("Colour banks here"), "{much}");
+    let much = fitted(slices(Attack::Read, 40.0), 24.0, 8).answer;
+    assert!(much.starts_with("Perhaps colour"), "{much}");
+    // Its figure is of all processors, not of those that took part.
+    let much = fitted(slices(Attack::Read, 40.0), 96.0, 32).answer;
+    let words = "slices of 8 tasks private banks save about 13 % of a memory access with all CPUs";
+    assert!(much.contains(words), "{much}");
+    let little = fitted(slices(Attack::Read, 2.0), 96.0, 32).answer;
+    assert!(!little.contains("With 8 of 32 CPUs"), "{little}");
+    assert!(little.contains("nobody measured"), "{little}");
+}
+
+/// A fit through slices beside readers says nothing of writers.
+#[test]
+fn readers_do_not_decide_for_writers() {
+    let said = |writers: Vec<Cell>| {
+        let cells = [slices(Attack::Read, 2.0), writers].concat();
+        fitted(cells, 24.0, 8).answer
+    };
+    let little = said(Vec::new());
+    assert!(little.starts_with("Don't colour"), "{little}");
+    let little = said(slices(Attack::Write, 3.0));
+    assert!(little.starts_with("Don't colour"), "{little}");
+    for much in [
+        slices(Attack::Both, 60.0),
+        vec![unsure(Attack::Write, 7, 60.0)],
+    ] {
+        let said = said(much);
+        assert!(said.contains("could not be shown"), "{said}");
+    }
+}
+
 /// Of several that are worse the worst one counts.
 #[test]
 fn the_worst_of_what_is_worse_is_said() {

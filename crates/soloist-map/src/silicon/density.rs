@@ -125,7 +125,7 @@ impl Density {
         let slices = cells.iter().filter(|cell| !cell.by_pages);
         let points: Vec<Point> = slices.map(point).collect();
         Self {
-            law: Law::through(&points),
+            law: Law::through(&points, Attack::Read),
             points,
             here: banks.map(|banks| banks / processors.max(1) as f64),
         }
@@ -144,12 +144,30 @@ impl Density {
     /// no law, or nobody knows how many banks there are.
     #[must_use]
     pub fn expected(&self) -> Option<[f64; 3]> {
-        let (law, here) = (self.law?, self.here?);
-        let middle = self.fit(here)?;
-        let [there, slope] = law.variances;
-        let variance = there + slope * (here.ln() - law.center).powi(2);
-        let off = (law.within * variance.sqrt()).exp();
-        Some([middle / off, middle, middle * off])
+        Some(self.law?.expected(self.here?))
+    }
+
+    /// What private banks may save there at most beside co-runners that do more than read, whose
+    /// law is not kept: by a fit of theirs, else by slices of no more banks for each core.
+    /// `None`: nobody knows.
+    #[must_use]
+    pub fn most_of_writers(&self) -> Option<f64> {
+        let here = self.here?;
+        let of = |attack: Attack| {
+            if let Some(law) = Law::through(&self.points, attack) {
+                return Some(law.expected(here)[2]);
+            }
+            let points = self.points.iter().filter(|point| point.attack == attack);
+            let most = points.clone().map(|point| point.neighbours).max();
+            if most.is_none() {
+                // Nobody tried.
+                return Some(0.0);
+            }
+            let few = points.filter(|point| Some(point.neighbours) == most);
+            let few = few.filter(|point| point.banks_per_core <= here);
+            few.map(|point| point.at_most.max(0.0)).reduce(f64::min)
+        };
+        Some(of(Attack::Write)?.max(of(Attack::Both)?))
     }
 
     /// Neighbours at most; `None`: there are no points.
@@ -182,8 +200,8 @@ impl Density {
         }
         if let Some([low, middle, high]) = self.expected() {
             return format!(
-                "{head} By a fit through {} slices private banks save {:.1} % of an access there ({:.1} to \
-                 {:.1}, 99 %).",
+                "{head} By a fit through {} slices beside readers private banks save {:.1} % of an access \
+                 there ({:.1} to {:.1}, 99 %).",
                 self.law.map_or(0, |law| law.points),
                 100.0 * middle,
                 100.0 * low,
@@ -233,11 +251,11 @@ impl Density {
 }
 
 impl Law {
-    /// Through the points beside the most readers that show an effect.
-    fn through(points: &[Point]) -> Option<Self> {
-        let of_readers = points.iter().filter(|point| point.attack == Attack::Read);
-        let most = of_readers.clone().map(|point| point.neighbours).max()?;
-        let logs: Vec<Log> = of_readers
+    /// Through the points beside the most co-runners of this kind that show an effect.
+    fn through(points: &[Point], attack: Attack) -> Option<Self> {
+        let of_kind = points.iter().filter(|point| point.attack == attack);
+        let most = of_kind.clone().map(|point| point.neighbours).max()?;
+        let logs: Vec<Log> = of_kind
             .filter(|point| point.neighbours == most && point.saved > 0.0)
             .filter_map(|point| {
                 Some(Log {
@@ -253,6 +271,15 @@ impl Law {
             return None;
         }
         Some(Self::of(&logs))
+    }
+
+    /// What is saved with so many banks for each core: low, middle, high.
+    fn expected(&self, here: f64) -> [f64; 3] {
+        let middle = self.at_one * here.powf(-self.exponent);
+        let [there, slope] = self.variances;
+        let variance = there + slope * (here.ln() - self.center).powi(2);
+        let off = (self.within * variance.sqrt()).exp();
+        [middle / off, middle, middle * off]
     }
 
     /// Least squares, each point by its weight.
@@ -313,7 +340,7 @@ mod tests {
     fn a_power_is_found_and_too_few_points_are_none() {
         let power = |x: f64| 2.0 * x.powf(-1.5);
         let points: Vec<Point> = [1.0, 2.0, 4.0, 8.0].map(|x| point(x, power(x))).to_vec();
-        let law = Law::through(&points).unwrap();
+        let law = Law::through(&points, Attack::Read).unwrap();
         assert!((law.at_one - 2.0).abs() < 1e-9 && (law.exponent - 1.5).abs() < 1e-9);
         let here = Density {
             points: points.clone(),
@@ -348,11 +375,11 @@ mod tests {
             at_most: 0.9,
             ..point(8.0, 0.4)
         });
-        let law = Law::through(&more).unwrap();
+        let law = Law::through(&more, Attack::Read).unwrap();
         assert!((law.exponent - 1.5).abs() < 0.01, "{law:?}");
-        assert!(Law::through(&points[..2]).is_none());
+        assert!(Law::through(&points[..2], Attack::Read).is_none());
         let crowded: Vec<Point> = [1.0, 1.1, 1.2].map(|x| point(x, power(x))).to_vec();
-        assert!(Law::through(&crowded).is_none());
+        assert!(Law::through(&crowded, Attack::Read).is_none());
     }
 
     /// However far points lie off the line: of 1000 lines through four about 10 miss the truth.
@@ -377,7 +404,7 @@ mod tests {
                     })
                     .to_vec();
                 let here = Density {
-                    law: Law::through(&points),
+                    law: Law::through(&points, Attack::Read),
                     points,
                     here: Some(32.0),
                 };
