@@ -9,7 +9,7 @@ use soloist_core::Interleave;
 use soloist_machine::function::Term;
 use soloist_machine::gf2::{same_span, Basis};
 use soloist_machine::RamRange;
-use soloist_machine::{known, write, Machine, Trust};
+use soloist_machine::{known, write, Machine, MapRange, Trust};
 use soloist_machine::{About, Topology};
 use soloist_map::compare;
 use soloist_map::detect::check::{check, why_unknown, Verdict};
@@ -194,6 +194,80 @@ fn a_contradiction_stands_whatever_comes_after_it() {
     assert!(!wrong.unmeasured.is_empty(), "{wrong:?}");
     let right = checked("opteron-6128").unwrap_err();
     assert!(right.to_string().contains("no row conflicts"), "{right}");
+}
+
+/// Memory that takes all the time there is for one sample.
+struct Slow {
+    source: SimSource,
+    samples: u64,
+    at: u64,
+    pause: Duration,
+}
+
+impl TimingSource for Slow {
+    fn ranges(&self) -> Vec<RamRange> {
+        self.source.ranges()
+    }
+    fn addresses(&self) -> Addresses {
+        self.source.addresses()
+    }
+    fn pool(&self) -> &Pool {
+        self.source.pool()
+    }
+    fn sample(&mut self, a: u64, b: u64) -> u32 {
+        self.samples += 1;
+        if self.samples == self.at {
+            std::thread::sleep(self.pause);
+        }
+        self.source.sample(a, b)
+    }
+}
+
+/// Some of memory is elsewhere than the map says; then the time is up.
+#[test]
+fn what_a_part_contradicts_stands_when_the_time_is_up() {
+    let host = known::find("skylake").unwrap();
+    let mut map = host.map.clone();
+    let first = map.ranges[0].clone();
+    let end = first.start + (first.end - first.start) / 64;
+    map.ranges[0].start = end;
+    map.ranges[0].base += end - first.start;
+    map.ranges.insert(
+        0,
+        MapRange {
+            end,
+            base: first.base ^ 1 << 18,
+            ..first
+        },
+    );
+    let checked = |at: u64, deadline: u64| {
+        let mut source = Slow {
+            source: SimSource::new(&host, SimPool::everywhere(), Noise::LOW, 4),
+            samples: 0,
+            at,
+            pause: Duration::from_secs(deadline + 1),
+        };
+        let options = Options {
+            deadline: Duration::from_secs(deadline),
+            ..options(1)
+        };
+        let found = check(&mut source, &map, &options);
+        (source.samples, found)
+    };
+    let (all, found) = checked(0, 600);
+    let found = found.unwrap();
+    assert_eq!(found.verdict, Verdict::Contradicted, "{found:?}");
+    assert!(!found.checked[0].denied.is_empty(), "{found:?}");
+    // The sweep comes last: rows are only asked where banks hold.
+    assert!(found.checked[0].rows.is_none(), "{found:?}");
+    let (_, cut) = checked(all * 9 / 10, 20);
+    let cut = cut.unwrap();
+    assert_eq!(cut.verdict, Verdict::Contradicted, "{cut:?}");
+    assert!(!cut.checked[0].denied.is_empty(), "{cut:?}");
+    assert!(
+        cut.checked[0].swept.parts < found.checked[0].swept.parts,
+        "{cut:?}"
+    );
 }
 
 /// As of a process that is bound to a node (`numactl --membind`).

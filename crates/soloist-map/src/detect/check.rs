@@ -15,7 +15,7 @@ use super::proof::{prove, Sorted};
 use super::prove::{lacks_rows, prove_banks, prove_rows, Proof, Tally};
 use super::rows::rows as find_rows;
 use super::source::{Addresses, TimingSource};
-use super::sweep::{sweep, Anchors, Swept};
+use super::sweep::{sweep_into, Anchors, Swept};
 use super::Options;
 
 /// A map may leave out less than this: firmware takes as much somewhere in memory.
@@ -327,17 +327,15 @@ fn check_part(
     model.functions = functions.lightest_beside(&constant);
     let mut proof = Proof::default();
     prove_banks(meter, &model, &mut proof)?;
-    let swept = match physical {
-        true => {
-            let anchors = Anchors::of(meter, &model, &model.sections);
-            match sweep(meter, &model, &ranges, &anchors) {
-                // Without time for all of it, what banks denied stands.
-                Err(Stop::Deadline) if denied(&proof) => Swept::default(),
-                swept => swept?,
-            }
+    let mut swept = Swept::default();
+    if physical {
+        let anchors = Anchors::of(meter, &model, &model.sections);
+        match sweep_into(&mut swept, meter, &model, &ranges, &anchors) {
+            // Without time for all of it, what was denied stands.
+            Err(Stop::Deadline) if denied(&proof) || !swept.wrong.is_empty() => {}
+            all => all?,
         }
-        false => Swept::default(),
-    };
+    }
     let rows = match physical && proof.banks_hold() {
         // Without time for rows, what banks showed stands.
         true => match check_rows(meter, &mut model, layout, &mut proof) {

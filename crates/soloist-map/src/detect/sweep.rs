@@ -128,8 +128,23 @@ pub fn sweep(
     ranges: &[RamRange],
     anchors: &Anchors,
 ) -> Result<Swept, Stop> {
-    let part = pool::part_size(ranges);
     let mut swept = Swept::default();
+    sweep_into(&mut swept, meter, model, ranges, anchors)?;
+    Ok(swept)
+}
+
+/// As [`sweep`]; what contradicted before the deadline passed is in `swept` all the same.
+///
+/// # Errors
+/// When the deadline has passed.
+pub fn sweep_into(
+    swept: &mut Swept,
+    meter: &mut Meter<'_>,
+    model: &Model,
+    ranges: &[RamRange],
+    anchors: &Anchors,
+) -> Result<(), Stop> {
+    let part = pool::part_size(ranges);
     for range in ranges {
         // Where the last line that held was, and since when none did.
         let (mut good, mut bad) = (range.start, false);
@@ -147,7 +162,15 @@ pub fn sweep(
             swept.parts += 1;
             swept.bare += u32::from(pieces.is_empty());
             for piece in pieces {
-                match stands(meter, model, anchors, &piece)? {
+                let stood = stands(meter, model, anchors, &piece);
+                if bad && stood.is_err() {
+                    swept.wrong.push(RamRange {
+                        start: good,
+                        end: piece.start,
+                        ..*range
+                    });
+                }
+                match stood? {
                     None => continue,
                     Some(true) if bad => {
                         let (start, end) = (good, piece.start);
@@ -172,7 +195,7 @@ pub fn sweep(
             });
         }
     }
-    Ok(swept)
+    Ok(())
 }
 
 /// What is measured of a part: its huge pages, else the part.
