@@ -222,20 +222,22 @@ pub(crate) fn memory_left(host: &Host) -> Option<u64> {
 
 /// The files of a cgroup that tell of its memory.
 struct MemoryFiles {
-    limit: &'static str,
+    /// Whichever of them is there and has a number.
+    limits: &'static [&'static str],
     used: &'static str,
     /// In `memory.stat`: bytes of files that nothing used of late.
     idle: &'static str,
 }
 
 const V2: MemoryFiles = MemoryFiles {
-    limit: "memory.max",
+    // A task above the lower one is not ended, but stopped again and again, for seconds.
+    limits: &["memory.max", "memory.high"],
     used: "memory.current",
     idle: "inactive_file ",
 };
 
 const V1: MemoryFiles = MemoryFiles {
-    limit: "memory.limit_in_bytes",
+    limits: &["memory.limit_in_bytes"],
     used: "memory.usage_in_bytes",
     idle: "total_inactive_file ",
 };
@@ -245,7 +247,8 @@ impl MemoryFiles {
     fn left(&self, dir: &Path) -> Option<u64> {
         let read = |name: &str| fs::read_to_string(dir.join(name)).ok();
         let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-        let limit = number(self.limit)?;
+        let limits = self.limits.iter().filter_map(|name| number(name));
+        let limit = limits.min()?;
         let stat = read("memory.stat").unwrap_or_default();
         let idle = stat.lines().find_map(|line| line.strip_prefix(self.idle));
         let idle = idle

@@ -202,6 +202,32 @@ mod tests {
         }
     }
 
+    /// Above `memory.high` a task is not ended, but hardly gets on.
+    #[test]
+    fn available_is_what_runs_unthrottled() {
+        let dir = tempfile::tempdir().unwrap();
+        let cgroup = dir.path().join("sys/fs/cgroup/box");
+        let own = dir.path().join("proc/self");
+        for folder in [&cgroup, &own] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(
+            dir.path().join("proc/meminfo"),
+            "MemAvailable: 4194304 kB\n",
+        )
+        .unwrap();
+        fs::write(own.join("cgroup"), "0::/box\n").unwrap();
+        let mount = "31 30 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        fs::write(own.join("mountinfo"), mount).unwrap();
+        fs::write(cgroup.join("memory.current"), "1048576\n").unwrap();
+        for (most, high, mib) in [("max", "3145728", 2), ("2097152", "3145728", 1)] {
+            fs::write(cgroup.join("memory.max"), most).unwrap();
+            fs::write(cgroup.join("memory.high"), high).unwrap();
+            let found = available_bytes(&Host::at(dir.path()));
+            assert_eq!(found, Some(mib << 20), "{most}, {high}");
+        }
+    }
+
     /// Blocks of 2 GiB cover the hole, and more than there is at the end.
     #[test]
     fn blocks_are_cut_to_the_memory_in_them() {
