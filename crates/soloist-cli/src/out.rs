@@ -3,11 +3,15 @@
 //! second is an error like any other ([`crate::Ctx::fail`]).
 
 use std::fmt::Arguments;
-use std::fs;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
-use std::path::Path;
+use std::os::unix::fs::{fchown, MetadataExt};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+
+/// Files that runs which were killed may have left under the names of a new one.
+const MOST_LEFT: u32 = 100;
 
 /// Prints a line on standard output: `println!` that returns a `Result`.
 #[macro_export]
@@ -44,44 +48,205 @@ pub fn say(text: Arguments) {
 }
 
 /// Writes a file that was asked for. A plain one that is there stays as it was where that
-/// fails, unless its folder takes no other.
+/// fails, unless its folder takes no other or the file has a second name.
 pub fn write(file: &Path, text: impl AsRef<str>) -> Result<()> {
-    // A link stays one.
-    let whole = fs::canonicalize(file);
-    let target = whole.as_deref().unwrap_or(file);
-    let written = match fs::metadata(target) {
-        Ok(there) if !there.is_file() => fs::write(target, text.as_ref()),
-        _ => match replace(target, text.as_ref()) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                fs::write(target, text.as_ref())
-            }
-            written => written,
+    let text = text.as_ref();
+    let written = match replaceable(file) {
+        Some(target) => match put_beside(&target, text) {
+            Err(Failed::Place(_)) => fs::write(file, text),
+            written => written.map_err(Failed::into),
         },
+        None => fs::write(file, text),
     };
     written.with_context(|| file.display().to_string())
+}
+
+/// The file that another one may take the place of: where links lead, for a link stays one.
+fn replaceable(file: &Path) -> Option<PathBuf> {
+    let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let Ok(there) = fs::symlink_metadata(&target) else {
+        return Some(target);
+    };
+    // One that is only to be read is not to be replaced either.
+    let is_plain = there.is_file() && there.nlink() == 1;
+    let takes_text = || File::options().write(true).open(&target).is_ok();
+    (is_plain && takes_text()).then_some(target)
 }
 
 /// Writes a file whole: a reader, or a power cut, finds the old one or the new
 /// one. What is there and is no plain file, a device say, stays.
 pub fn replace(file: &Path, text: &str) -> io::Result<()> {
-    let there = fs::metadata(file).ok();
-    if there.as_ref().is_some_and(|there| !there.is_file()) {
+    if fs::metadata(file).is_ok_and(|there| !there.is_file()) {
         return Err(io::Error::other("is there, and no plain file"));
     }
-    let mut new = file.as_os_str().to_owned();
-    new.push(".new");
-    let new = Path::new(&new);
-    let mut out = fs::File::create(new)?;
-    let write = || {
-        // The new file keeps the permissions of the old one.
-        if let Some(there) = there {
-            out.set_permissions(there.permissions())?;
+    put_beside(file, text).map_err(Failed::into)
+}
+
+/// Why a new file did not take the place of another.
+enum Failed {
+    /// The folder takes no other file, or not in this one's place.
+    Place(io::Error),
+    /// There is no room for the text, say.
+    Text(io::Error),
+}
+
+impl From<Failed> for io::Error {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Place(error) | Failed::Text(error) => error,
         }
-        out.write_all(text.as_bytes())?;
-        out.sync_all()?;
-        fs::rename(new, file)
+    }
+}
+
+/// Writes a new file beside `file`, then gives it the name.
+fn put_beside(file: &Path, text: &str) -> Result<(), Failed> {
+    let (new, out) = new_beside(file).map_err(|error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Failed::Text(error),
+        _ => Failed::Place(error),
+    })?;
+    let put = || {
+        // It keeps owner and permissions of the old one.
+        if let Ok(there) = fs::metadata(file) {
+            own(&out, &there).map_err(Failed::Place)?;
+        }
+        fill(&out, text).map_err(Failed::Text)?;
+        fs::rename(&new, file).map_err(Failed::Place)
     };
-    write().inspect_err(|_| {
-        let _ = fs::remove_file(new);
+    put().inspect_err(|_| {
+        let _ = fs::remove_file(&new);
     })
+}
+
+/// A file that nobody has, in the folder of `file`.
+fn new_beside(file: &Path) -> io::Result<(PathBuf, File)> {
+    let named = |turn: u32| {
+        let mut name = file.as_os_str().to_owned();
+        name.push(format!(".{}-{turn}.new", std::process::id()));
+        PathBuf::from(name)
+    };
+    let mut turn = 0;
+    loop {
+        let new = named(turn);
+        match File::create_new(&new) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && turn < MOST_LEFT => {
+                turn += 1;
+            }
+            made => return Ok((new, made?)),
+        }
+    }
+}
+
+fn own(out: &File, there: &Metadata) -> io::Result<()> {
+    let new = out.metadata()?;
+    if (new.uid(), new.gid()) != (there.uid(), there.gid()) {
+        fchown(out, Some(there.uid()), Some(there.gid()))?;
+    }
+    out.set_permissions(there.permissions())
+}
+
+fn fill(mut out: &File, text: &str) -> io::Result<()> {
+    out.write_all(text.as_bytes())?;
+    out.sync_all()
+}
+
+/// Both were tried, so that neither keeps the other from being done; what could not be written
+/// counts first, for a pipe's reader may go early (`| head`).
+pub fn both(printed: Result<()>, written: Result<()>) -> Result<()> {
+    written.and(printed)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A folder of its own, removed at the end.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let name = format!("soloist-out-{name}-{}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir(&folder).unwrap();
+            Self(folder)
+        }
+
+        fn of(&self, file: &str) -> PathBuf {
+            self.0.join(file)
+        }
+
+        fn read(&self, file: &str) -> String {
+            fs::read_to_string(self.of(file)).unwrap()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// Who has `map.svg.new` keeps it, and nobody is written to through a link of that name.
+    #[test]
+    fn no_other_file_is_touched() {
+        let folder = Folder::new("other");
+        fs::write(folder.of("map.svg.new"), "mine").unwrap();
+        fs::write(folder.of("victim"), "precious").unwrap();
+        symlink(folder.of("victim"), folder.of("a.svg.new")).unwrap();
+        for (file, old) in [("map.svg", "old"), ("a.svg", "old")] {
+            fs::write(folder.of(file), old).unwrap();
+            write(&folder.of(file), "new").unwrap();
+            assert_eq!(folder.read(file), "new");
+            replace(&folder.of(file), "newer").unwrap();
+            assert_eq!(folder.read(file), "newer");
+        }
+        assert_eq!(folder.read("map.svg.new"), "mine");
+        assert_eq!(folder.read("victim"), "precious");
+        assert!(folder.of("a.svg").symlink_metadata().unwrap().is_file());
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 5);
+    }
+
+    /// Links, to what is not there yet too, and a file's second name stay.
+    #[test]
+    fn links_stay() {
+        let folder = Folder::new("links");
+        symlink("later", folder.of("link")).unwrap();
+        for text in ["new", "newer"] {
+            write(&folder.of("link"), text).unwrap();
+            assert!(folder.of("link").is_symlink());
+            assert_eq!(folder.read("later"), text);
+        }
+        fs::write(folder.of("one"), "old").unwrap();
+        fs::hard_link(folder.of("one"), folder.of("two")).unwrap();
+        write(&folder.of("one"), "new").unwrap();
+        assert_eq!(folder.read("two"), "new");
+    }
+
+    /// A name for which there is none longer.
+    #[test]
+    fn a_long_name_is_written_to() {
+        let folder = Folder::new("long");
+        let name = "x".repeat(253);
+        for text in ["new", "newer"] {
+            write(&folder.of(&name), text).unwrap();
+            assert_eq!(folder.read(&name), text);
+        }
+    }
+
+    /// As root, which writes to files of others.
+    #[test]
+    fn a_file_stays_its_owners() {
+        let folder = Folder::new("owner");
+        fs::write(folder.of("theirs"), "old").unwrap();
+        if std::os::unix::fs::chown(folder.of("theirs"), Some(1), Some(1)).is_err() {
+            return;
+        }
+        write(&folder.of("theirs"), "new").unwrap();
+        let there = fs::metadata(folder.of("theirs")).unwrap();
+        assert_eq!((there.uid(), there.gid()), (1, 1));
+        assert_eq!(folder.read("theirs"), "new");
+    }
 }
