@@ -262,13 +262,14 @@ impl Found<'_> {
     /// # Errors
     /// When it can't be printed or written.
     pub fn finish(&self, args: &Args, ctx: &Ctx) -> Result<ExitCode> {
-        if let Some(file) = &args.csv {
-            out::write(file, csv(self.conditions))?;
-        }
-        match ctx.json {
-            true => ctx.print_json(self)?,
-            false => self.print(ctx)?,
-        }
+        let printed = match ctx.json {
+            true => ctx.print_json(self),
+            false => self.print(ctx),
+        };
+        // The runs took minutes: whichever of the two can be had is had.
+        let file = args.csv.as_deref();
+        let written = file.map_or(Ok(()), |file| out::write(file, csv(self.conditions)));
+        out::both(printed, written)?;
         Ok(status(self.damage.is_empty()))
     }
 

@@ -55,6 +55,16 @@ impl Ctx {
         }
     }
 
+    /// The status of a command that judged something and printed that, if it could. A pipe's
+    /// reader that goes early (`| head`) is no failure, but makes nothing good either.
+    pub fn judged(&self, printed: Result<()>, is_good: bool) -> ExitCode {
+        let printed = printed.map_or_else(|error| self.fail(&error), |()| ExitCode::SUCCESS);
+        match is_good {
+            true => printed,
+            false => status(false),
+        }
+    }
+
     /// Reports the error that ended the run; the exit status to end with.
     pub fn fail(&self, error: &anyhow::Error) -> ExitCode {
         let broken_pipe = error.chain().any(|e| {

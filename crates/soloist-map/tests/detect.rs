@@ -228,7 +228,7 @@ impl TimingSource for Slow {
 fn what_a_part_contradicts_stands_when_the_time_is_up() {
     let host = known::find("skylake").unwrap();
     let mut map = host.map.clone();
-    let first = map.ranges[0].clone();
+    let first = map.ranges[0];
     let end = first.start + (first.end - first.start) / 64;
     map.ranges[0].start = end;
     map.ranges[0].base += end - first.start;

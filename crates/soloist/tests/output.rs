@@ -64,8 +64,36 @@ fn a_closed_pipe_ends_it_quietly() {
     for args in COMMANDS {
         let out = with_output(args, closed(), Stdio::piped());
         let said = String::from_utf8_lossy(&out.stderr);
-        assert!(out.status.success(), "{args:?}: {out:?}");
+        // What it judges stays judged.
+        let read = with_output(args, Stdio::null(), Stdio::piped());
+        assert_eq!(out.status.code(), read.status.code(), "{args:?}: {out:?}");
         assert!(said.is_empty(), "{args:?}: {said}");
+    }
+}
+
+/// `set -o pipefail; soloist doctor | head -1` must not say that all is well.
+#[test]
+fn a_closed_pipe_makes_nothing_good() {
+    let nothing = tempfile::tempdir().unwrap();
+    let commands: [&[&str]; 4] = [
+        &["doctor"],
+        &["doctor", "--json"],
+        &["map", "check", "-m", "haswell", "--simulate", "skylake"],
+        &[
+            "bench",
+            "silicon",
+            "--simulate",
+            "haswell",
+            "--only",
+            "two-banks",
+            "--deadline",
+            "0",
+        ],
+    ];
+    for args in commands {
+        let mut command = machine::soloist(nothing.path(), args);
+        let out = command.stdout(closed()).output().unwrap();
+        assert_eq!(out.status.code(), Some(1), "{args:?}: {out:?}");
     }
 }
 
@@ -127,4 +155,21 @@ fn a_closed_pipe_is_no_verdict() {
         assert_eq!(out.status.code(), Some(1), "{json:?}: {out:?}");
         assert!(out.stderr.is_empty(), "{json:?}: {out:?}");
     }
+}
+
+/// Measuring takes a minute.
+#[test]
+fn a_picture_is_drawn_though_nobody_reads_the_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let svg = folder.path().join("banks.svg");
+    let words = "bench silicon --simulate haswell --only slices --blocks 20 --seconds 1 --svg";
+    let file = svg.display().to_string();
+    let args: Vec<&str> = words.split(' ').chain([file.as_str()]).collect();
+    let out = with_output(&args, closed(), Stdio::piped());
+    assert!(out.status.success(), "{out:?}");
+    assert!(fs::read_to_string(&svg).unwrap().contains("<svg"));
+    fs::remove_file(&svg).unwrap();
+    let out = with_output(&args, full(), Stdio::piped());
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    assert!(fs::read_to_string(&svg).unwrap().contains("<svg"));
 }

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use soloist_host::machine::Host;
-use soloist_host::observe::{examine_for, verdict, Status};
+use soloist_host::observe::{examine_for, verdict, Check, Status};
 
 use soloist_cli::complete;
 use soloist_cli::machine::named;
-use soloist_cli::{status, Ctx};
+use soloist_cli::Ctx;
 
 /// Check what this machine supports, and say what to do about what is missing.
 #[derive(Debug, clap::Args)]
@@ -28,22 +28,26 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
     let offered = args.machine.as_deref().map(named).transpose()?;
     let checks = examine_for(&host, offered.as_ref());
-    if ctx.json {
-        ctx.print_json(&checks)?;
-    } else {
-        let width = checks.iter().map(|c| c.name.len()).max().unwrap_or(0);
-        for check in &checks {
-            let mark = match check.status {
-                Status::Ok => ctx.paint(32, "ok  "),
-                Status::Warn => ctx.paint(33, "warn"),
-                Status::Fail => ctx.paint(31, "FAIL"),
-            };
-            outln!("{mark}  {:width$}  {}", check.name, check.found)?;
-            if let Some(next) = &check.next {
-                outln!("      {:width$}  -> {next}", "")?;
-            }
+    let printed = match ctx.json {
+        true => ctx.print_json(&checks),
+        false => print(&checks, ctx),
+    };
+    let is_good = checks.iter().all(|c| c.status != Status::Fail);
+    Ok(ctx.judged(printed, is_good))
+}
+
+fn print(checks: &[Check], ctx: &Ctx) -> Result<()> {
+    let width = checks.iter().map(|c| c.name.len()).max().unwrap_or(0);
+    for check in checks {
+        let mark = match check.status {
+            Status::Ok => ctx.paint(32, "ok  "),
+            Status::Warn => ctx.paint(33, "warn"),
+            Status::Fail => ctx.paint(31, "FAIL"),
+        };
+        outln!("{mark}  {:width$}  {}", check.name, check.found)?;
+        if let Some(next) = &check.next {
+            outln!("      {:width$}  -> {next}", "")?;
         }
-        outln!("{}", verdict(&checks))?;
     }
-    Ok(status(checks.iter().all(|c| c.status != Status::Fail)))
+    outln!("{}", verdict(checks))
 }

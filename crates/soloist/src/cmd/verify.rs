@@ -18,7 +18,7 @@ use soloist_cli::complete;
 use soloist_cli::machine::named;
 use soloist_cli::number::pid;
 use soloist_cli::table;
-use soloist_cli::{out, status, Ctx, Misuse};
+use soloist_cli::{out, Ctx, Misuse};
 
 /// Show which pages of a process are in its colours, which are not, and why.
 ///
@@ -129,10 +129,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         true => ctx.print_json(&report),
         false => print(&report, &args, ctx),
     };
-    let good = is_good(&report, args.strict);
-    // A pipe's reader that goes early (`| head`) is no failure, but no verdict either.
-    let printed = printed.map_or_else(|error| ctx.fail(&error), |()| ExitCode::SUCCESS);
-    Ok(if good { printed } else { status(false) })
+    Ok(ctx.judged(printed, is_good(&report, args.strict)))
 }
 
 /// Is it as --strict asks for?

@@ -40,7 +40,7 @@ mod whole_pages;
 use crate::cmd::compare;
 use soloist_cli::number::{mask, memory, ns, whole};
 use soloist_cli::{out, progress, table};
-use soloist_cli::{status, Ctx, Misuse};
+use soloist_cli::{Ctx, Misuse};
 
 /// Huge pages that the simulated machine gives.
 const SIM_PAGES: u64 = 64;
@@ -218,24 +218,18 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         Some(machine) => simulated(args, machine, ctx)?,
         None => here(args, ctx)?,
     };
-    if ctx.json {
-        ctx.print_json(&report)?;
-    } else {
-        print(&report)?;
-    }
-    // After the figures, which took a minute: a full disk must not lose them.
-    if let Some(file) = &args.svg {
-        match &report.slices {
-            Some(slices) => out::write(file, picture::svg(&report.machine, slices))?,
-            None => errln!("soloist: {}: no slices, so no picture", file.display()),
-        }
-    }
+    let printed = match ctx.json {
+        true => ctx.print_json(&report),
+        false => print(&report),
+    };
+    // They took a minute: a full disk must not lose the figures, nor a closed pipe the picture.
+    let done = out::both(printed, report.draw(args.svg.as_deref()));
     let any = report.measured.is_some()
         || report.slices.is_some()
         || !report.pages.is_empty()
         || report.cache.is_some();
     let lacks_picture = args.svg.is_some() && report.slices.is_none();
-    Ok(status(any && !lacks_picture))
+    Ok(ctx.judged(done, any && !lacks_picture))
 }
 
 fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
@@ -496,6 +490,18 @@ impl Report {
         let mut report = Self::of(name_of(host), cpu::UNIT);
         report.virtual_machine = !is_bare_metal(host);
         report
+    }
+
+    /// Draws the slices, where a picture is wanted.
+    fn draw(&self, file: Option<&Path>) -> Result<()> {
+        match (file, &self.slices) {
+            (None, _) => {}
+            (Some(file), Some(slices)) => out::write(file, picture::svg(&self.machine, slices))?,
+            (Some(file), None) => {
+                errln!("soloist: {}: no slices, so no picture", file.display());
+            }
+        }
+        Ok(())
     }
 
     /// Measures with whole pages, bound to the victim's processor.

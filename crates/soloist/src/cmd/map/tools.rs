@@ -455,8 +455,8 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     let is_guest = args.simulate.is_none() && !is_bare_metal(&Host::live()) && !args.trust_guest;
     let verdict = judged(found.verdict, is_guest);
     let why = why_unknown(verdict, &found, is_guest);
-    if ctx.json {
-        ctx.print_json(&serde_json::json!({
+    let printed = match ctx.json {
+        true => ctx.print_json(&serde_json::json!({
             "machine": machine.about.name,
             "verdict": verdict,
             "why": why,
@@ -464,15 +464,15 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
             "unmeasured": found.unmeasured,
             "counts": counted.said().collect::<Vec<_>>(),
             "left": left,
-        }))?;
-    } else {
-        super::put(&text_of(&machine, verdict, &found))?;
-        left.iter().try_for_each(|left| outln!("{left}"))?;
-    }
+        })),
+        false => super::put(&text_of(&machine, verdict, &found))
+            .and_then(|()| left.iter().try_for_each(|left| outln!("{left}"))),
+    };
     if let Some(why) = why.filter(|_| !ctx.json && !found.checked.is_empty()) {
         errln!("{why}");
     }
-    Ok(status(verdict == Verdict::Fits && !counted.is_against()))
+    let is_good = verdict == Verdict::Fits && !counted.is_against();
+    Ok(ctx.judged(printed, is_good))
 }
 
 fn text_of(machine: &Machine, verdict: Verdict, found: &Outcome) -> String {
