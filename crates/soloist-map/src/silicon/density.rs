@@ -135,8 +135,7 @@ impl Density {
     /// of an access alone; `None`: no law.
     #[must_use]
     pub fn fit(&self, banks_per_core: f64) -> Option<f64> {
-        self.law
-            .map(|law| law.at_one * banks_per_core.powf(-law.exponent))
+        self.law.map(|law| law.expected(banks_per_core)[1])
     }
 
     /// What private banks are expected to save where all processors are busy, as a share
