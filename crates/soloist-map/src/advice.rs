@@ -16,11 +16,12 @@ use serde::Serialize;
 
 use crate::detect::eviction::Eviction;
 use crate::silicon::channels::Side;
-use crate::silicon::paced::Paced;
+use crate::silicon::paced::{Paced, Point};
 use crate::silicon::pages::Split;
 use crate::silicon::report::Report;
 use crate::silicon::slices::Cell;
 use facts::Facts;
+use modelled::{Modelled, Played};
 
 /// Private banks that save less than this share of an access are not worth their cost.
 const WORTH: f64 = 0.03;
@@ -45,6 +46,10 @@ pub struct Item {
     pub is_first: bool,
     /// Whether `worth` is only what it can be at most: nothing was shown.
     pub is_bound: bool,
+    /// What the model says of machines like this one, where nothing measured here speaks
+    /// against it; `None`: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modelled: Option<Modelled>,
     /// What it is worth here, in words.
     pub says: String,
     /// What it costs.
@@ -102,20 +107,23 @@ pub fn advise(facts: &Facts, found: &Measured<'_>) -> Advice {
         throttling(facts),
         cache::item(facts, found),
     ];
-    // First what exists; of that, known worth first, and the greatest worth at the top.
-    items.sort_by(|a, b| {
-        let rank = |item: &Item| match (item.is_there, item.worth) {
-            _ if item.is_first => f64::INFINITY,
-            (true, Some(worth)) if worth < 0.0 => -1.5,
-            // What is at most a share of a longer access may be more of one alone.
-            (true, Some(_)) if item.is_beside && item.is_bound => -0.5,
-            (true, Some(worth)) => worth,
-            (true, None) => -1.0,
-            (false, _) => -2.0,
-        };
-        rank(b).total_cmp(&rank(a))
-    });
+    items.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
     Advice { answer, items }
+}
+
+/// First what exists; of that, known worth first, and the greatest worth at the top. What is
+/// only modelled stands behind what was measured here, but for what was measured to be worse.
+fn rank(item: &Item) -> f64 {
+    match (item.is_there, item.worth, &item.modelled) {
+        _ if item.is_first => f64::INFINITY,
+        (false, ..) => -3.0,
+        (true, Some(worth), _) if worth < 0.0 => -2.5,
+        // What is at most a share of a longer access may be more of one alone.
+        (true, Some(_), _) if item.is_beside && item.is_bound => -0.5,
+        (true, Some(worth), _) => worth,
+        (true, None, Some(modelled)) => modelled.rank() - 2.0,
+        (true, None, None) => -2.0,
+    }
 }
 
 /// The answer where the cache was looked at, and banks were not.
@@ -211,6 +219,7 @@ fn nodes(facts: &Facts) -> Item {
         is_beside: false,
         is_first: is_there,
         is_bound: false,
+        modelled: None,
         says: match facts.nodes {
             0 | 1 => "This machine has one node.".to_owned(),
             n => format!(
@@ -352,6 +361,7 @@ fn banks(facts: &Facts, found: &Measured<'_>, worth: Option<&Worth>) -> Item {
         is_beside: false,
         is_first: false,
         is_bound: worth.is_some_and(|worth| worth.is_bound),
+        modelled: None,
         says,
         costs: "the module; small pages only; a share of memory for each group",
         commands: vec!["soloist up --machine NAME", "soloist run --colors N -- CMD"],
@@ -388,6 +398,7 @@ fn channels(facts: &Facts, measured: Option<&Report>) -> Item {
         is_beside: false,
         is_first: false,
         is_bound: false,
+        modelled: None,
         says: match &facts.no_channel_colors {
             Some(why) => why.clone(),
             None => says,
@@ -401,14 +412,19 @@ fn channels(facts: &Facts, measured: Option<&Report>) -> Item {
 
 fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
     let paced = measured.and_then(|report| {
-        let cost = |paced: &&Paced| match paced.points.first() {
-            Some(full) if full.adds.shown => full.shared.median,
-            _ => 0.0,
-        };
+        let cost = |paced: &&Paced| full_speed(paced).map_or(0.0, |full| full.shared.median);
         let all = report.paced.iter();
         all.max_by(|a, b| cost(a).total_cmp(&cost(b)))
     });
-    let says = paced.map_or_else(|| modelled::RESERVATION.says(), of_pace);
+    let is_there = facts.has_events == Some(true);
+    let modelled = modelled::RESERVATION.on(facts.is_board);
+    // Where co-runners at full speed are not shown to cost anything, the model has no say.
+    let is_denied = paced.is_some_and(|paced| full_speed(paced).is_none());
+    let says = match paced {
+        Some(paced) if is_denied => of_pace(paced),
+        Some(paced) => format!("{} {}", of_pace(paced), modelled.says()),
+        None => modelled.says(),
+    };
     let counts = match facts.has_events {
         Some(true) => "",
         Some(false) => " This host counts no processor events, so a stand-in would count.",
@@ -416,13 +432,14 @@ fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
     };
     Item {
         name: "bandwidth reservations",
-        is_there: facts.has_events == Some(true),
+        is_there,
         is_known: facts.has_events.is_some(),
         is_beside: false,
         // A slice is smaller than the machine: no figure of it is worth on the whole.
         worth: None,
         is_first: false,
         is_bound: false,
+        modelled: Some(modelled).filter(|_| is_there && !is_denied),
         says: says + counts,
         costs: "the co-runners' time; the module",
         commands: vec![
@@ -432,11 +449,16 @@ fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
     }
 }
 
+/// Neighbours at full speed, where they are shown to make an access longer.
+fn full_speed(paced: &Paced) -> Option<&Point> {
+    paced.points.first().filter(|full| full.adds.shown)
+}
+
 /// What neighbours at full speed cost in a slice, and which pace surely ends that.
 fn of_pace(paced: &Paced) -> String {
     let who = paced.attack.neighbours(paced.neighbours);
     let head = format!("In a slice of {} banks, {who}", paced.banks);
-    let Some(full) = paced.points.first().filter(|full| full.adds.shown) else {
+    let Some(full) = full_speed(paced) else {
         return format!("{head} at full speed are not shown to make an access longer.");
     };
     let within = match paced.within(BOUND, false) {
@@ -454,47 +476,43 @@ fn of_pace(paced: &Paced) -> String {
 }
 
 fn cache_ways(facts: &Facts) -> Item {
+    let what = "It divides the last-level cache whatever its hash is.";
     Item {
         name: "cache ways (CAT)",
-        is_there: facts.has_cat == Some(true),
-        is_known: facts.has_cat.is_some(),
-        worth: None,
-        is_beside: false,
-        is_first: false,
-        is_bound: false,
-        says: there(
-            facts.has_cat,
-            &format!(
-                "It divides the last-level cache whatever its hash is. {}",
-                modelled::CACHE_WAYS.says()
-            ),
-        ),
         costs: "the ways that others lose",
         commands: vec![
             "mount -t resctrl resctrl /sys/fs/resctrl && mkdir /sys/fs/resctrl/task",
             "echo 'L3:0=f' >/sys/fs/resctrl/task/schemata; echo PID >/sys/fs/resctrl/task/tasks",
         ],
+        ..of_processor(facts, facts.has_cat, what, modelled::CACHE_WAYS)
     }
 }
 
 fn throttling(facts: &Facts) -> Item {
+    let what = "It slows co-runners down by steps, without the module.";
     Item {
         name: "bandwidth throttling (MBA)",
-        is_there: facts.has_mba == Some(true),
-        is_known: facts.has_mba.is_some(),
+        costs: "the co-runners' time, in the caches too",
+        commands: vec!["echo 'MB:0=20' >/sys/fs/resctrl/others/schemata"],
+        ..of_processor(facts, facts.has_mba, what, modelled::THROTTLING)
+    }
+}
+
+/// What a processor has or has not, and only the model has a figure of.
+fn of_processor(facts: &Facts, has_it: Option<bool>, what: &str, played: Played) -> Item {
+    let modelled = played.on(facts.is_board);
+    Item {
+        name: "",
+        is_there: has_it == Some(true),
+        is_known: has_it.is_some(),
         worth: None,
         is_beside: false,
         is_first: false,
         is_bound: false,
-        says: there(
-            facts.has_mba,
-            &format!(
-                "It slows co-runners down by steps, without the module. {}",
-                modelled::THROTTLING.says()
-            ),
-        ),
-        costs: "the co-runners' time, in the caches too",
-        commands: vec!["echo 'MB:0=20' >/sys/fs/resctrl/others/schemata"],
+        says: there(has_it, &format!("{what} {}", modelled.says())),
+        modelled: Some(modelled).filter(|_| has_it == Some(true)),
+        costs: "",
+        commands: Vec::new(),
     }
 }
 

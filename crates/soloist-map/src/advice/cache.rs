@@ -89,6 +89,7 @@ pub(super) fn item(facts: &Facts, found: &Measured<'_>) -> Item {
         is_beside: true,
         is_first: false,
         is_bound: false,
+        modelled: None,
         says: String::new(),
         costs: "a share of the cache for each group",
         commands: vec!["soloist run --llc 0-3 -- CMD"],
@@ -135,13 +136,14 @@ fn of_count(facts: &Facts, found: &Measured<'_>, cache: &Eviction, nothing: Item
 
 /// Where no count decides.
 fn by_map(facts: &Facts, found: &Measured<'_>, nothing: Item) -> Item {
-    let (is_there, mut says) = match facts.cache_colors {
-        Some(0 | 1) => (
+    let (is_there, mut says) = match (facts.cache_colors, &facts.hashed_cache) {
+        (_, Some(why)) => (false, why.clone()),
+        (Some(0 | 1), _) => (
             false,
             "The last level is hashed or not known: page colours divide nothing of it.".to_owned(),
         ),
-        Some(colors) => (true, format!("The map has {colors} cache colours.")),
-        None => (
+        (Some(colors), _) => (true, format!("The map has {colors} cache colours.")),
+        (None, _) => (
             false,
             "No map is loaded, so none are known; `soloist bench silicon --only pages` counts them."
                 .to_owned(),

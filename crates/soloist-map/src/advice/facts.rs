@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use soloist_core::{cpu_list, AddrMap};
-use soloist_host::control::Control;
 use soloist_host::machine::{event_units, topology, Host};
+use soloist_machine::Machine;
 
-use super::weaknesses::{no_channel_colors, weaknesses, Weakness};
+use super::weaknesses::{hashed_cache, no_channel_colors, weaknesses, Weakness};
 
 /// What is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -26,18 +26,14 @@ pub struct Facts {
     pub no_channel_colors: Option<String>,
     /// What the colours of that map can't keep apart.
     pub weaknesses: Vec<Weakness>,
+    /// Why that map's cache colours divide nothing, by its machine file; `None`: no file
+    /// says so.
+    pub hashed_cache: Option<String>,
+    /// A board: the model's figures of one are nearer than those of larger machines.
+    pub is_board: bool,
 }
 
 impl Facts {
-    /// Looks at the host, and at the map that the module has.
-    #[must_use]
-    pub fn of(host: &Host) -> Self {
-        let map = Control::open(host)
-            .ok()
-            .and_then(|control| control.map().ok());
-        Self::with_map(host, map.as_ref())
-    }
-
     /// Of a machine that is only simulated, with so many processors, by its map.
     #[must_use]
     pub fn simulated(map: &AddrMap, processors: usize) -> Self {
@@ -51,7 +47,7 @@ impl Facts {
         }
     }
 
-    /// The same with this map.
+    /// Looks at the host; of this map.
     #[must_use]
     pub fn with_map(host: &Host, map: Option<&AddrMap>) -> Self {
         let flags = host.text("/proc/cpuinfo").unwrap_or_default();
@@ -77,6 +73,22 @@ impl Facts {
             cache_colors: map.map(AddrMap::n_llc),
             no_channel_colors: map.and_then(no_channel_colors),
             weaknesses: map.map_or_else(Vec::new, |map| weaknesses(map, processors)),
+            hashed_cache: None,
+            is_board: host.has("/proc/device-tree/model"),
+        }
+    }
+
+    /// The same with what the file of the map's machine says. A simulated machine is a board
+    /// if it has no L3.
+    #[must_use]
+    pub fn described_by(self, machine: &Machine) -> Self {
+        let is_simulated = self.has_events.is_none();
+        let caches = machine.cache.as_ref();
+        let has_l3 = caches.is_none_or(|caches| caches.l3.is_some());
+        Self {
+            hashed_cache: hashed_cache(self.cache_colors.unwrap_or(1), machine),
+            is_board: if is_simulated { !has_l3 } else { self.is_board },
+            ..self
         }
     }
 }

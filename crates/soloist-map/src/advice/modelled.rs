@@ -1,40 +1,114 @@
-//! What isolation bought recorded programs in the model, for what can't be measured without
-//! the module or root. The medians of evidence/recorded.md.
+//! What isolation bought in the model on machines of one node, for what can't be measured
+//! without the module or root. The figures of evidence/one-node.csv beside writers.
+
+use serde::Serialize;
+
+/// The machines that were modelled; the last one is a board.
+const MACHINES: [&str; 4] = ["skylake", "haswell", "zen2", "raspberry-pi-4"];
+/// Of them, those with an L3, in words.
+const LARGE: &str = "Skylake, Haswell and Zen 2";
+/// The board, in words.
+const BOARD: &str = "a Raspberry Pi 4";
 
 /// A kind of isolation as the model played it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Modelled {
-    /// Name of the placement in evidence/recorded.csv.
-    pub placement: &'static str,
-    /// Time beside three writers over the time alone on Linux: the median of eleven programs.
-    pub slowdown: f64,
+pub struct Played {
+    /// Name of the placement in evidence/one-node.csv.
+    placement: &'static str,
+    /// A sort's time beside three writers over its time alone on Linux, on each machine.
+    slowdowns: [f64; MACHINES.len()],
 }
 
 /// Nothing: Linux.
-pub const LINUX: Modelled = modelled("buddy", 1.94);
+const LINUX: Played = played("buddy", [6.25, 5.46, 10.14, 2.36]);
 /// Cache ways.
-pub const CACHE_WAYS: Modelled = modelled("cat", 1.59);
+pub const CACHE_WAYS: Played = played("cat", [5.04, 4.49, 7.93, 2.07]);
 /// Neighbours throttled.
-pub const THROTTLING: Modelled = modelled("throttle", 1.19);
+pub const THROTTLING: Played = played("throttle", [3.67, 4.69, 8.93, 1.98]);
 /// Bandwidth reserved.
-pub const RESERVATION: Modelled = modelled("memguard", 1.05);
+pub const RESERVATION: Played = played("memguard", [1.11, 1.11, 1.05, 1.08]);
 
-const fn modelled(placement: &'static str, slowdown: f64) -> Modelled {
-    Modelled {
+const fn played(placement: &'static str, slowdowns: [f64; MACHINES.len()]) -> Played {
+    Played {
         placement,
-        slowdown,
+        slowdowns,
     }
 }
 
-impl Modelled {
-    /// The figure in a sentence, which says what it is.
+/// What the model says of machines like this one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Modelled {
+    /// The machines that were modelled.
+    pub machines: &'static str,
+    /// Slowdown beside three writers under Linux: least and most of the machines.
+    pub linux: [f64; 2],
+    /// The same with this isolation.
+    pub slowdown: [f64; 2],
+    /// The share of what the writers cost that it takes away.
+    pub removes: [f64; 2],
+}
+
+impl Played {
+    /// On boards, or on machines with an L3.
     #[must_use]
-    pub fn says(self) -> String {
+    pub fn on(self, is_board: bool) -> Modelled {
+        let board = MACHINES.len() - 1;
+        let (machines, like) = match is_board {
+            true => (BOARD, board..MACHINES.len()),
+            false => (LARGE, 0..board),
+        };
+        let (linux, with) = (&LINUX.slowdowns[like.clone()], &self.slowdowns[like]);
+        let removed = linux.iter().zip(with);
+        let removed = removed.map(|(linux, with)| (linux - with) / (linux - 1.0));
+        Modelled {
+            machines,
+            linux: range(linux.iter().copied()),
+            slowdown: range(with.iter().copied()),
+            removes: range(removed),
+        }
+    }
+}
+
+/// Least and most.
+fn range(of: impl Iterator<Item = f64>) -> [f64; 2] {
+    of.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], one| {
+        [low.min(one), high.max(one)]
+    })
+}
+
+impl Modelled {
+    /// The figures in a sentence, which says what they are.
+    #[must_use]
+    pub fn says(&self) -> String {
         format!(
-            "Modelled, not measured here: programs beside three writers on an Opteron took {:.2} times as long, for \
-             {:.2} without (medians).",
-            self.slowdown, LINUX.slowdown
+            "Modelled, not measured here: on {} a sort beside three writers took {} times as long as alone, \
+             for {} without.",
+            self.machines,
+            words(self.slowdown, 1.0, 2),
+            words(self.linux, 1.0, 2)
         )
+    }
+
+    /// The share that it takes away, per cent.
+    #[must_use]
+    pub fn share(&self) -> String {
+        words(self.removes, 100.0, 0)
+    }
+
+    /// Where it stands among others that are only modelled, 0 to 1.
+    #[must_use]
+    pub fn rank(&self) -> f64 {
+        ((self.removes[0] + self.removes[1]) / 2.0).clamp(0.0, 1.0)
+    }
+}
+
+/// `3.67 to 8.93`, or one figure where both print alike.
+fn words([low, high]: [f64; 2], by: f64, digits: usize) -> String {
+    let show = |figure: f64| format!("{:.digits$}", by * figure);
+    let (low, high) = (show(low), show(high));
+    match low == high {
+        true => low,
+        false => format!("{low} to {high}"),
     }
 }
 
@@ -42,32 +116,50 @@ impl Modelled {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use soloist_core::statistics::median;
 
-    /// The figures are those of the evidence.
+    /// The figures are those of the evidence: played anew, they are stale here.
     #[test]
     fn the_figures_are_the_evidence() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../evidence/recorded.csv");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../evidence/one-node.csv");
         let text = std::fs::read_to_string(file).unwrap();
         let mut rows = csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
         for one in [LINUX, CACHE_WAYS, THROTTLING, RESERVATION] {
-            let of = rows
-                .iter()
-                .filter(|row| &row[1] == "write" && &row[2] == one.placement);
-            let mut slowdowns: Vec<f64> = of.map(|row| row[6].parse().unwrap()).collect();
-            assert!(
-                slowdowns.len() >= 11,
-                "{}: {}",
-                one.placement,
-                slowdowns.len()
-            );
-            let found = median(&mut slowdowns);
-            assert!(
-                (found - one.slowdown).abs() < 0.006,
-                "{}: {found}",
-                one.placement
-            );
+            let found = MACHINES.map(|machine| -> f64 {
+                let is_it = |row: &&csv::StringRecord| {
+                    (&row[0], &row[1], &row[2]) == (machine, "write", one.placement)
+                };
+                rows.iter().find(is_it).unwrap()[6].parse().unwrap()
+            });
+            let off = found.iter().zip(one.slowdowns).map(|(a, b)| (a - b).abs());
+            let is_it = off.fold(0.0, f64::max) < 0.0051;
+            assert!(is_it, "{}: evidence has {found:.2?}", one.placement);
         }
+    }
+
+    #[test]
+    fn a_board_has_the_figures_of_a_board() {
+        let large = THROTTLING.on(false);
+        assert_eq!(
+            large.slowdown,
+            range(THROTTLING.slowdowns[..3].iter().copied())
+        );
+        let [low, high] = large.slowdown;
+        let said = large.says();
+        assert!(
+            said.contains(&format!("{low:.2} to {high:.2} times")),
+            "{said}"
+        );
+        assert!(said.contains("Zen 2") && !said.contains("Pi"), "{said}");
+        let board = RESERVATION.on(true);
+        assert_eq!(board.slowdown, [RESERVATION.slowdowns[3]; 2]);
+        let said = board.says();
+        assert!(
+            said.contains("Raspberry Pi 4") && !said.contains("Zen"),
+            "{said}"
+        );
+        // What it takes away: (2.36 - 1.08) / 1.36, as the figures are today.
+        let of = (LINUX.slowdowns[3] - RESERVATION.slowdowns[3]) / (LINUX.slowdowns[3] - 1.0);
+        assert!((board.rank() - of).abs() < 1e-9, "{board:?}");
     }
 }

@@ -456,6 +456,94 @@ fn modelled_figures_are_said_to_be_modelled() {
         .all(|says| says == "This processor has none."));
 }
 
+/// What is only modelled takes part in the order, behind what was measured here, and says that it
+/// is modelled: never as worth. Which it is says nothing where it is not there.
+#[test]
+fn what_is_modelled_stands_behind_what_was_measured() {
+    let facts = |has_it| Facts {
+        nodes: 1,
+        processors: 8,
+        has_cat: Some(has_it),
+        has_mba: Some(has_it),
+        has_events: Some(has_it),
+        ..Facts::default()
+    };
+    let modelled = [
+        "bandwidth reservations",
+        "bandwidth throttling (MBA)",
+        "cache ways (CAT)",
+    ];
+    let measured = advise(&facts(true), Some(&report(1024, 0.0)));
+    let names = order(&measured);
+    assert_eq!(names[0], "private banks (colours)", "{names:?}");
+    assert_eq!(names[1..4], modelled, "{names:?}");
+    for item in &measured.items[1..4] {
+        assert_eq!(item.worth, None, "{item:?}");
+        assert!(item.modelled.is_some(), "{item:?}");
+    }
+    // A measured loss is no worth.
+    let mut worse = report(16, 0.0);
+    worse.cells[0].saved = Difference {
+        shown_less: true,
+        ..difference(-20.0, false)
+    };
+    let names = order(&advise(&facts(true), Some(&worse)));
+    assert_eq!(names[..3], modelled, "{names:?}");
+    let none = advise(&facts(false), None);
+    assert!(none.items.iter().all(|item| item.modelled.is_none()));
+    assert!(none.answer.contains("nobody knows"), "{}", none.answer);
+}
+
+/// On a board its figures, and where no machine is known those of larger ones.
+#[test]
+fn a_board_is_told_of_a_board() {
+    let says = |is_board| {
+        let facts = Facts {
+            has_events: Some(true),
+            is_board,
+            ..Facts::default()
+        };
+        let items = advise(&facts, None).items;
+        let mut items = items.into_iter();
+        items
+            .find(|item| item.name == "bandwidth reservations")
+            .unwrap()
+            .says
+    };
+    assert!(says(true).contains("on a Raspberry Pi 4"), "{}", says(true));
+    assert!(says(false).contains("Zen 2"), "{}", says(false));
+    for (name, is_board) in [("raspberry-pi-4", true), ("skylake", false)] {
+        let machine = known::find(name).unwrap();
+        let facts = Facts::simulated(&machine.addr_map(), 4).described_by(&machine);
+        assert_eq!(facts.is_board, is_board, "{name}");
+    }
+}
+
+/// A map of more cache colours than the cache can have, by the file of its machine.
+#[test]
+fn cache_colours_of_a_hashed_cache_are_not_there() {
+    let mut machine = known::find("opteron-6128").unwrap();
+    let map = machine.addr_map();
+    let item = |machine: &soloist_machine::Machine| {
+        let facts = Facts::simulated(&map, 16).described_by(machine);
+        let items = advise(&facts, None).items;
+        let mut items = items.into_iter();
+        items.find(|item| item.name == "cache colours").unwrap()
+    };
+    assert!(item(&machine).is_there);
+    machine.cache.as_mut().unwrap().l3.as_mut().unwrap().hashed = true;
+    let hashed = item(&machine);
+    assert!(!hashed.is_there, "{hashed:?}");
+    assert!(
+        hashed.says.contains("32 cache colours divide nothing"),
+        "{hashed:?}"
+    );
+    // A machine whose map claims none needs no such word.
+    let skylake = known::find("skylake").unwrap();
+    let none = Facts::simulated(&skylake.addr_map(), 4).described_by(&skylake);
+    assert_eq!(none.hashed_cache, None);
+}
+
 /// What the map excludes is not there, whatever it would be worth.
 #[test]
 fn a_channel_that_pages_cant_have_is_not_there() {
@@ -586,11 +674,14 @@ fn reservations_follow_only_what_is_shown() {
         "{}",
         says(true)
     );
+    assert!(says(true).contains("Modelled"), "{}", says(true));
     assert!(
         says(false).contains("not shown to make an access longer"),
         "{}",
         says(false)
     );
+    // The model has no say against what was measured.
+    assert!(!says(false).contains("Modelled"), "{}", says(false));
 }
 
 /// A count as `bench silicon` writes it: classes, least, most, held of 8 places.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use soloist_core::AddrMap;
 use soloist_host::machine::{topology, Host};
+use soloist_machine::Machine;
 
 /// With so many banks for each processor, neighbours hardly meet in one.
 const MANY_BANKS: usize = 32;
@@ -66,19 +67,36 @@ pub fn no_channel_colors(map: &AddrMap) -> Option<String> {
     }
 }
 
-/// The grave ones on this host in a line, for those who colour; `None`: there are none.
+/// Why so many cache colours of a map divide nothing, by its machine's file; `None`: no file
+/// says so, or the map has none.
 #[must_use]
-pub fn warning(map: &AddrMap, host: &Host) -> Option<String> {
+pub fn hashed_cache(colors: u32, machine: &Machine) -> Option<String> {
+    let (name, last) = machine.cache.as_ref()?.last()?;
+    (colors > 1 && last.hashed).then(|| {
+        format!(
+            "The {name} hashes its sets (by the file of {}), so the map's {colors} cache colours divide \
+             nothing of it.",
+            machine.about.name
+        )
+    })
+}
+
+/// What speaks against colours of this map on this host, a line each, for those who colour.
+/// `machine` is the map's, where its file is known.
+#[must_use]
+pub fn warnings(map: &AddrMap, machine: Option<&Machine>, host: &Host) -> Vec<String> {
     let grave = weaknesses(map, topology(host).processors())
         .into_iter()
         .filter(|w| w.is_grave);
     let grave: Vec<String> = grave.map(|weakness| weakness.says).collect();
-    (!grave.is_empty()).then(|| {
+    let little = (!grave.is_empty()).then(|| {
         format!(
             "these colours isolate little: {} `soloist advise` says what does",
             grave.join(" ")
         )
-    })
+    });
+    let hashed = machine.and_then(|machine| hashed_cache(map.n_llc(), machine));
+    little.into_iter().chain(hashed).collect()
 }
 
 /// Channels that lines of one page lie on.

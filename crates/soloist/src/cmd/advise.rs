@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use soloist_host::control::Control;
 use soloist_host::machine::Host;
 use soloist_machine::known;
 use soloist_map::advice::facts::Facts;
@@ -20,13 +21,15 @@ use soloist_cli::complete;
 use soloist_cli::{Ctx, Misuse};
 
 use super::map::map_for;
+use super::up;
 
 /// Say what isolation to use on this machine.
 ///
 /// Looks at the host's nodes, colours of the loaded map, reservations and cache ways.
 /// The worth of each comes from `soloist bench silicon`, run at once or from files.
 /// `bench silicon --only pages` counts the page colours of the last-level cache; advice on
-/// cache colours needs that count. Without a measurement, `advise` ranks nothing.
+/// cache colours needs that count. What can't be measured so has figures of the model, which
+/// say so and rank behind measured ones.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist advise",
@@ -112,14 +115,20 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
 /// Of this host, with the map that is judged; where a machine was simulated, of that one.
 fn facts(args: &Args, host: &Host, written: &Written) -> Result<Facts> {
     let Some(name) = &args.machine else {
-        return Ok(Facts::of(host));
+        let map = Control::open(host).and_then(|control| control.map()).ok();
+        let facts = Facts::with_map(host, map.as_ref());
+        return Ok(match map.as_ref().and_then(up::loaded_machine) {
+            Some((_, machine)) => facts.described_by(&machine),
+            None => facts,
+        });
     };
     let machine = known::find(name).map_err(|e| Misuse(format!("--machine: {e}")))?;
     let map = map_for(&machine, None)?;
-    Ok(match written.simulated() {
+    let facts = match written.simulated() {
         Some(_) => Facts::simulated(&map, machine.topology.processors()),
         None => Facts::with_map(host, Some(&map)),
-    })
+    };
+    Ok(facts.described_by(&machine))
 }
 
 /// From files, or at once, and why there is nothing.
@@ -245,7 +254,10 @@ fn print(number: usize, item: &Item) -> Result<()> {
         (false, _) if !item.is_known => "not known".to_owned(),
         (false, _) => "not here".to_owned(),
         (true, _) if item.is_first => "first, where one is free".to_owned(),
-        (true, None) => "worth not known here".to_owned(),
+        (true, None) => item.modelled.as_ref().map_or_else(
+            || "worth not known here".to_owned(),
+            |modelled| format!("modelled: takes {} % of a slowdown away", modelled.share()),
+        ),
         (true, Some(worth)) if item.is_bound => {
             format!("at most {:.1} % of a {access}", 100.0 * worth)
         }

@@ -8,9 +8,8 @@ use serde_json::json;
 use soloist_host::control::{Control, Exhaust, Rule, RuleChange, RuleView, LIMIT_DEFAULT};
 use soloist_host::machine::{user_id, Host};
 
-use soloist_map::advice::weaknesses::warning;
-
 use super::colors::exhaust;
+use super::up;
 use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::table;
@@ -155,6 +154,10 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
 
 impl New {
     fn run(self, control: &Control, ctx: &Ctx) -> Result<()> {
+        // Before anything is made: it holds of any rule.
+        if let (false, Ok(map)) = (ctx.json, control.map()) {
+            up::warn(&map, &Host::live());
+        }
         let rule = control.create_rule(&self.name)?;
         let change = RuleChange {
             path: Some(self.path),
@@ -170,13 +173,6 @@ impl New {
             // What was wrong is in the error; do not leave half a rule.
             let _ = rule.remove();
             return Err(error.into());
-        }
-        let weak = control
-            .map()
-            .ok()
-            .and_then(|map| warning(&map, &Host::live()));
-        if let Some(words) = weak.filter(|_| !ctx.json) {
-            errln!("soloist: {words}");
         }
         tell(&[rule], ctx)
     }

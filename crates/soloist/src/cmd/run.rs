@@ -11,10 +11,10 @@ use soloist_host::control::{ColorPlan, Control, KeyValues};
 use soloist_host::machine::{movable_bytes, named_cpus, pin, Host};
 use soloist_host::run::{Exit, Explained, Seat, SeatRequest};
 use soloist_host::HostError;
-use soloist_map::advice::weaknesses::warning;
 
 use super::colors::ColorArgs;
 use super::realtime::RealtimeArgs;
+use super::up;
 use soloist_cli::complete;
 use soloist_cli::{Ctx, Misuse};
 
@@ -102,8 +102,8 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     }
     let mut seat = seat(&args, &host, &control, &map)?;
     let roams = args.no_pin || args.realtime.must_roam();
-    if let Some(words) = warning(&map, &host).filter(|_| !ctx.json) {
-        errln!("soloist: {words}");
+    if !ctx.json {
+        up::warn(&map, &host);
     }
     let done = seat
         .keep_in_place(asked, roams, &host, &map)

@@ -10,6 +10,7 @@ use soloist_host::control::{load, unload, ModuleChoice};
 use soloist_host::machine::{spinners, Host};
 use soloist_machine::{known, Machine};
 use soloist_map::advice::facts::Facts;
+use soloist_map::advice::weaknesses::warnings;
 
 use soloist_cli::complete;
 use soloist_cli::machine::named;
@@ -68,8 +69,14 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         .as_ref()
         .map(|map| map.for_pages(Host::live().page_size()))
         .transpose()?;
-    for weakness in Facts::with_map(&Host::live(), weak.as_ref()).weaknesses {
-        errln!("soloist: {}", weakness.says);
+    let facts = Facts::with_map(&Host::live(), weak.as_ref());
+    let facts = match &machine {
+        Some(machine) => facts.described_by(machine),
+        None => facts,
+    };
+    let weak = facts.weaknesses.into_iter().map(|weakness| weakness.says);
+    for says in weak.chain(facts.hashed_cache) {
+        errln!("soloist: {says}");
     }
     match &report.module {
         Some(path) => outln!("module: loaded {}", path.display())?,
@@ -133,6 +140,18 @@ pub(super) fn loaded_machine(loaded: &AddrMap) -> Option<(String, Machine)> {
         let machine = known::find(&source).ok()?;
         (machine.addr_map() == *loaded).then_some((source, machine))
     })
+}
+
+/// Tells those who colour what speaks against colours of the loaded map.
+pub(super) fn warn(loaded: &AddrMap, host: &Host) {
+    // Only a map with cache colours is asked whether its machine hashes them.
+    let machine = (loaded.n_llc() > 1)
+        .then(|| loaded_machine(loaded))
+        .flatten();
+    let machine = machine.as_ref().map(|(_, machine)| machine);
+    for words in warnings(loaded, machine, host) {
+        errln!("soloist: {words}");
+    }
 }
 
 fn machine_of(name: Option<&str>) -> Result<Option<Machine>> {
