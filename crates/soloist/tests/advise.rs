@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::path::Path;
 use std::process::Output;
 
 use soloist_machine::known;
@@ -309,26 +310,105 @@ fn more_processors_than_take_part_are_misuse() {
     );
 }
 
-/// Sixteen channels in each page: said by `run` and `rule`, not in JSON.
-#[test]
-fn colors_that_isolate_little_are_warned_of() {
+/// Runs what colours on a machine that has the map of the file `NAME.toml` in `folder`: what `run`,
+/// `rule add` and `up` say, each without and with `--json`.
+fn warned(folder: &Path, name: &str) -> Vec<(&'static str, String, String)> {
     let machine = small();
     let root = machine.path();
-    let weak = known::find("sapphire-rapids").unwrap().addr_map();
-    fs::write(root.join("sys/kernel/config/soloist/map"), weak.to_string()).unwrap();
-    let out = soloist(root, &["run", "--group", "core0", "--", "true"])
+    let file = folder.join(format!("{name}.toml")).display().to_string();
+    let map = known::find(&file).unwrap().addr_map().to_string();
+    fs::write(root.join("sys/kernel/config/soloist/map"), map).unwrap();
+    fs::create_dir_all(root.join("sys/module/soloist")).unwrap();
+    let said_by = |args: &[&str]| {
+        let out = soloist(root, args).env("SOLOIST_MACHINES", folder).output();
+        said(&out.unwrap())
+    };
+    // A rule's files are the kernel's to make, so no rule comes of it here.
+    let commands = [
+        ("run", vec!["run", "--group", "core0", "--", "true"]),
+        ("rule", vec!["rule", "add", "more", "--path", "/x"]),
+        ("up", vec!["up", "--force", "--machine", &file]),
+    ];
+    let of = |(what, args): (&'static str, Vec<&str>)| {
+        let json = [&["--json"], &args[..]].concat();
+        (what, said_by(&args), said_by(&json))
+    };
+    commands.into_iter().map(of).collect()
+}
+
+/// Sixteen channels in each page: said by `run`,
+/// `rule add` and `up`, not in JSON.
+#[test]
+fn colors_that_isolate_little_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = known::text("sapphire-rapids").unwrap();
+    fs::write(folder.path().join("sapphire-rapids.toml"), text).unwrap();
+    for (what, said, json) in warned(folder.path(), "sapphire-rapids") {
+        assert!(said.contains("on 16 channels"), "{what}: {said}");
+        assert!(!json.contains("16 channels"), "{what}: {json}");
+        let in_short = said.contains("these colours isolate little");
+        assert_eq!(in_short, what != "up", "{what}: {said}");
+    }
+    let text = known::text("raspberry-pi-4").unwrap();
+    fs::write(folder.path().join("raspberry-pi-4.toml"), text).unwrap();
+    for (what, said, _) in warned(folder.path(), "raspberry-pi-4") {
+        assert!(!said.contains("isolate little"), "{what}: {said}");
+        assert!(!said.contains("divide nothing"), "{what}: {said}");
+    }
+}
+
+/// A map has cache colours, and its machine's file says that the cache hashes its sets.
+#[test]
+fn cache_colours_of_a_hashed_cache_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = known::text("opteron-6128").unwrap();
+    let l3 = r#"l3 = { size = "6M", ways = 48, shared_by = 4"#;
+    for (hashed, is_warned) in [("", false), (", hashed = true", true)] {
+        let text = text.replacen(l3, &format!("{l3}{hashed}"), 1);
+        fs::write(folder.path().join("opteron-6128.toml"), text).unwrap();
+        for (what, said, json) in warned(folder.path(), "opteron-6128") {
+            let words = "the map's 32 cache colours divide nothing";
+            assert_eq!(said.contains(words), is_warned, "{what}: {said}");
+            assert!(!json.contains(words), "{what}: {json}");
+        }
+    }
+    // `advise` does not sell them either.
+    let machine = small();
+    let out = soloist(machine.path(), &["advise", "--machine", "opteron-6128"])
+        .env("SOLOIST_MACHINES", folder.path())
         .output()
         .unwrap();
-    assert!(out.status.success(), "{}", said(&out));
-    assert!(
-        said(&out).contains("these colours isolate little"),
-        "{}",
-        said(&out)
-    );
-    assert!(said(&out).contains("16 channels"), "{}", said(&out));
-    let args = ["run", "--json", "--group", "core0", "--", "true"];
-    let out = soloist(root, &args).output().unwrap();
-    assert!(!said(&out).contains("isolate little"), "{}", said(&out));
+    let page = text_of_item(&out, "cache colours");
+    assert!(page.contains("not here"), "{page}");
+    assert!(page.contains("divide nothing"), "{page}");
+}
+
+/// The lines of one item on a page of advice.
+fn text_of_item(out: &Output, name: &str) -> String {
+    let page = text(out);
+    let mut items = page.split("\n\n");
+    let has = |item: &&str| item.lines().next().is_some_and(|head| head.contains(name));
+    items.find(has).unwrap_or_default().to_owned()
+}
+
+/// A processor's cache ways and bandwidth limit have figures of the model, which says so.
+#[test]
+fn what_is_modelled_says_so() {
+    let machine = small();
+    fs::create_dir_all(machine.path().join("proc")).unwrap();
+    let flags = "flags\t\t: fpu cat_l3 mba\n";
+    fs::write(machine.path().join("proc/cpuinfo"), flags).unwrap();
+    let out = soloist(machine.path(), &["advise"]).output().unwrap();
+    for name in ["cache ways (CAT)", "bandwidth throttling (MBA)"] {
+        let item = text_of_item(&out, name);
+        assert!(item.contains(": modelled: takes "), "{item}");
+        assert!(item.contains("Modelled, not measured here"), "{item}");
+        assert!(item.contains("Skylake, Haswell and Zen 2"), "{item}");
+    }
+    // Ranked behind nothing that was measured, before what nobody knows.
+    let page = text(&out);
+    let place = |name| page.find(name).unwrap();
+    assert!(place("throttling (MBA)") < place("private banks"), "{page}");
 }
 
 /// Before anything is measured.

@@ -108,7 +108,8 @@ pub fn detect(probe: &mut dyn CacheProbe, target: u64) -> Llc {
     found.set_bits = set_bits(probe, target, &lines[..group]);
     if hashed {
         found.advice = "the set index is hashed over slices: page colours do not partition this \
-                        cache; use resctrl (CAT) instead"
+                        cache; use resctrl (CAT) instead. A machine file that says so (`hashed = \
+                        true`) lets `soloist run` warn"
             .into();
     } else {
         found.color_bits = found
