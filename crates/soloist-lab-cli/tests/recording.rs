@@ -12,17 +12,21 @@ fn soloist(dir: &Path, words: &str) -> Output {
     command.output().unwrap()
 }
 
-/// Makes `rec` in `dir`, of two programs that do the same.
+/// Makes `rec` in `dir`, of two programs that do the same, on a CPU each.
 fn make(dir: &Path) {
     let line = |i: u64| format!("{:#x} READ {}\n", i * 448 % (1 << 22), i * 10);
     let trace: String = (0..20_000).map(line).collect();
-    fs::write(dir.join("trace"), trace).unwrap();
-    let made = soloist(dir, "sim import --format dramsim3 -o rec trace");
+    fs::write(dir.join("trace"), &trace).unwrap();
+    fs::write(dir.join("same"), trace).unwrap();
+    let made = soloist(dir, "sim import --format dramsim3 -o rec trace same");
     assert!(made.status.success(), "{made:?}");
     let about = dir.join("rec/recording.json");
     let mut json: serde_json::Value = serde_json::from_slice(&fs::read(&about).unwrap()).unwrap();
-    let program = json["programs"][0].clone();
+    let mut program = json["programs"][0].clone();
+    json["programs"][0]["cpus"] = serde_json::json!([0]);
+    program["cpus"] = serde_json::json!([1]);
     json["programs"].as_array_mut().unwrap().push(program);
+    json["threads"][1]["program"] = 1.into();
     fs::write(&about, json.to_string()).unwrap();
 }
 

@@ -65,19 +65,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         ctx.print_json(&report)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let weak = map
-        .as_ref()
-        .map(|map| map.for_pages(Host::live().page_size()))
-        .transpose()?;
-    let facts = Facts::with_map(&Host::live(), weak.as_ref());
-    let facts = match &machine {
-        Some(machine) => facts.described_by(machine),
-        None => facts,
-    };
-    let weak = facts.weaknesses.into_iter().map(|weakness| weakness.says);
-    for says in weak.chain(facts.hashed_cache) {
-        errln!("soloist: {says}");
-    }
+    tell_weaknesses(map.as_ref(), machine.as_ref())?;
     match &report.module {
         Some(path) => outln!("module: loaded {}", path.display())?,
         None => outln!("module: was loaded already")?,
@@ -95,6 +83,22 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         outln!("pages:  {left}")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells all that is known to speak against colours of this map.
+fn tell_weaknesses(map: Option<&AddrMap>, machine: Option<&Machine>) -> Result<()> {
+    let host = Host::live();
+    let map = map.map(|map| map.for_pages(host.page_size())).transpose()?;
+    let facts = Facts::with_map(&host, map.as_ref());
+    let facts = match machine {
+        Some(machine) => facts.described_by(machine),
+        None => facts,
+    };
+    let weak = facts.weaknesses.into_iter().map(|weakness| weakness.says);
+    for says in weak.chain(facts.hashed_cache) {
+        errln!("soloist: {says}");
+    }
+    Ok(())
 }
 
 /// Unload the module: remove groups and rules, and give every page back.
