@@ -47,7 +47,6 @@ static void *body(void *arg)
 /* ---- The main thread ends first ---- */
 
 #define MOVED_SETS	"6-7"
-#define FAR_SETS	"20-21"	/* of node 1 */
 
 struct orphan {
 	pid_t tid;
@@ -96,9 +95,13 @@ static bool ended(pid_t pid)
 /* The policy of its other threads holds for the memory of @orphan's process. */
 static void policy_of_the_others(pid_t pid, struct orphan *orphan)
 {
+	const struct sol_map *map = guest_map();
+	u32 last = map->n_bank_sets - 1;	/* of the last node */
+	char sets[24];
 	int err;
 
-	guest_group("far", FAR_SETS);
+	snprintf(sets, sizeof(sets), "%u-%u", last - 1, last);
+	guest_group("far", sets);
 	guest_write("groups/far/exhaust", "spill");
 	if (guest_writef("groups/far/procs", "%d", pid))
 		guest_die("procs: %s", guest_status());
