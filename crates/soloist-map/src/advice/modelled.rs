@@ -20,13 +20,13 @@ pub struct Played {
 }
 
 /// Nothing: Linux.
-const LINUX: Played = played("buddy", [6.25, 5.46, 10.14, 2.36]);
+const LINUX: Played = played("buddy", [6.29, 5.49, 10.09, 2.38]);
 /// Cache ways.
-pub const CACHE_WAYS: Played = played("cat", [5.04, 4.49, 7.93, 2.07]);
+pub const CACHE_WAYS: Played = played("cat", [5.06, 4.58, 7.75, 2.08]);
 /// Neighbours throttled.
-pub const THROTTLING: Played = played("throttle", [3.67, 4.69, 8.93, 1.98]);
+pub const THROTTLING: Played = played("throttle", [3.69, 4.67, 8.84, 1.99]);
 /// Bandwidth reserved.
-pub const RESERVATION: Played = played("memguard", [1.11, 1.11, 1.05, 1.08]);
+pub const RESERVATION: Played = played("memguard", [1.11, 1.12, 1.05, 1.09]);
 
 const fn played(placement: &'static str, slowdowns: [f64; MACHINES.len()]) -> Played {
     Played {
