@@ -207,14 +207,16 @@ fn play(args: &Args, setting: &Setting, recorded: &Recorded, ctx: &Ctx) -> Resul
     }
     progress.finish();
     let notes = notes(setting, recorded, &played);
-    draw(args, &recorded.machine, &drawn, &blames, &notes)?;
     let found = Found {
         how: "modelled",
         conditions: &found,
         notes: &notes,
         damage: &damage(&parts),
     };
-    found.finish(args, ctx)
+    // Before the pages: a full disk must not lose what took minutes.
+    let finished = found.finish(args, ctx);
+    draw(args, &recorded.machine, &drawn, &blames, &notes)?;
+    finished
 }
 
 /// Remarks on the figures.

@@ -152,7 +152,7 @@ impl Density {
     #[must_use]
     pub fn most_of_writers(&self) -> Option<f64> {
         let here = self.here?;
-        let of = |attack: Attack| {
+        let most_of = |attack: Attack| {
             if let Some(law) = Law::through(&self.points, attack) {
                 return Some(law.expected(here)[2]);
             }
@@ -166,7 +166,7 @@ impl Density {
             let few = few.filter(|point| point.banks_per_core <= here);
             few.map(|point| point.at_most.max(0.0)).reduce(f64::min)
         };
-        Some(of(Attack::Write)?.max(of(Attack::Both)?))
+        Some(most_of(Attack::Write)?.max(most_of(Attack::Both)?))
     }
 
     /// Neighbours at most; `None`: there are no points.

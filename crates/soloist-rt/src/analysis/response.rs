@@ -260,17 +260,17 @@ fn fixed_priority(tasks: CoreDemands, at: usize, around: &Surroundings) -> Answe
         }
     };
     let whole = response.saturating_add(me.jitter);
-    let told = |ps: u64| Time(if holds { ps } else { ps.min(UNBOUNDED_PS) });
+    let bounded = |ps: u64| Time(if holds { ps } else { ps.min(UNBOUNDED_PS) });
     Answer {
         task: set.tasks[me.index].name.clone(),
         core,
         response: holds.then_some(Time(whole)),
         deadline: Time(me.deadline),
         holds,
-        slack_ps: me.deadline as i64 - told(whole).0.min(i64::MAX as u64) as i64,
+        slack_ps: me.deadline as i64 - bounded(whole).0.min(i64::MAX as u64) as i64,
         alone: set.tasks[me.index].wcet,
-        preempted: told(preempted.saturating_add(me.left)),
-        memory: told(memory.saturating_add(me.evicted)),
+        preempted: bounded(preempted.saturating_add(me.left)),
+        memory: bounded(memory.saturating_add(me.evicted)),
         evicted: Time(me.evicted),
         others: Time(kept),
     }
@@ -344,7 +344,7 @@ fn edf_slack(demands: &[Demand], around: &Surroundings) -> (i64, u64) {
 
 fn by_edf(set: &TaskSet, core: u32, demands: &[Demand], around: &Surroundings) -> Vec<Answer> {
     let (slack, others) = edf_slack(demands, around);
-    let told = |ps: u64| Time(if slack >= 0 { ps } else { ps.min(UNBOUNDED_PS) });
+    let bounded = |ps: u64| Time(if slack >= 0 { ps } else { ps.min(UNBOUNDED_PS) });
     let answer = |(at, d): (usize, &Demand)| {
         let job = job(demands, at, around);
         Answer {
@@ -355,8 +355,8 @@ fn by_edf(set: &TaskSet, core: u32, demands: &[Demand], around: &Surroundings) -
             holds: slack >= 0,
             slack_ps: slack.max(-(UNBOUNDED_PS as i64)),
             alone: set.tasks[d.index].wcet,
-            preempted: told(job.resumed.saturating_add(d.left)),
-            memory: told(job.delay.saturating_add(d.evicted)),
+            preempted: bounded(job.resumed.saturating_add(d.left)),
+            memory: bounded(job.delay.saturating_add(d.evicted)),
             evicted: Time(d.evicted),
             others: Time(others),
         }

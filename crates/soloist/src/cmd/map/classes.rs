@@ -13,7 +13,7 @@ use soloist_map::detect::Options;
 use super::tools::Check;
 use super::{plain_table, put};
 use soloist_cli::machine::named;
-use soloist_cli::{status, Ctx, Misuse};
+use soloist_cli::{Ctx, Misuse};
 
 /// What is known of the classes.
 pub fn show(map: &ClassMap, ctx: &Ctx) -> Result<ExitCode> {
@@ -113,7 +113,7 @@ pub fn check(map: &ClassMap, args: &Check, ctx: &Ctx) -> Result<ExitCode> {
             check_classes(&mut source, map, &left)?
         }
     };
-    if ctx.json {
+    let printed = if ctx.json {
         ctx.print_json(&serde_json::json!({
             "machine": map.about.name,
             "kind": "conflict-classes",
@@ -121,7 +121,7 @@ pub fn check(map: &ClassMap, args: &Check, ctx: &Ctx) -> Result<ExitCode> {
             "pages_held": held,
             "pages": map.pages.len(),
             "proof": proof,
-        }))?;
+        }))
     } else {
         let ((a, b), (c, d)) = (proof.same, proof.other);
         let mut out = format!(
@@ -139,7 +139,7 @@ pub fn check(map: &ClassMap, args: &Check, ctx: &Ctx) -> Result<ExitCode> {
                  or detect again"
             )?,
         }
-        put(&out)?;
-    }
-    Ok(status(verdict == Verdict::Fits))
+        put(&out)
+    };
+    Ok(ctx.judged(printed, verdict == Verdict::Fits))
 }

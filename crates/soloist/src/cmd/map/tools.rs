@@ -576,12 +576,11 @@ pub fn llc(args: &LlcArgs, ctx: &Ctx) -> Result<ExitCode> {
     });
     bar.finish_and_clear();
     let found = LlcFound { bits: found, pages };
-    if ctx.json {
-        ctx.print_json(&found)?;
-    } else {
-        super::put(&found.text())?;
-    }
-    Ok(status(found.is_known()))
+    let printed = match ctx.json {
+        true => ctx.print_json(&found),
+        false => super::put(&found.text()),
+    };
+    Ok(ctx.judged(printed, found.is_known()))
 }
 
 /// What `llc --json` prints.
