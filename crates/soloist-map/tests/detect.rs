@@ -154,13 +154,13 @@ fn check_tells_the_right_map_from_a_wrong_one() {
     }
 }
 
-/// Memory that conflicts only below `from`.
-struct FlatAbove {
+/// Simulated memory whose samples are taken by `sample`.
+struct Altered<F> {
     source: SimSource,
-    from: u64,
+    sample: F,
 }
 
-impl TimingSource for FlatAbove {
+impl<F: FnMut(&mut SimSource, u64, u64) -> u32> TimingSource for Altered<F> {
     fn ranges(&self) -> Vec<RamRange> {
         self.source.ranges()
     }
@@ -171,10 +171,7 @@ impl TimingSource for FlatAbove {
         self.source.pool()
     }
     fn sample(&mut self, a: u64, b: u64) -> u32 {
-        match a < self.from {
-            true => self.source.sample(a, b),
-            false => 200,
-        }
+        (self.sample)(&mut self.source, a, b)
     }
 }
 
@@ -182,10 +179,15 @@ impl TimingSource for FlatAbove {
 #[test]
 fn a_contradiction_stands_whatever_comes_after_it() {
     let host = known::find("opteron-6128").unwrap();
+    let from = host.map.ranges[2].start;
     let checked = |name: &str| {
-        let mut source = FlatAbove {
+        // Nothing conflicts above.
+        let mut source = Altered {
             source: SimSource::new(&host, SimPool::everywhere(), Noise::LOW, 4),
-            from: host.map.ranges[2].start,
+            sample: |source: &mut SimSource, a, b| match a < from {
+                true => source.sample(a, b),
+                false => 200,
+            },
         };
         check(&mut source, &known::find(name).unwrap().map, &options(4))
     };
@@ -194,33 +196,6 @@ fn a_contradiction_stands_whatever_comes_after_it() {
     assert!(!wrong.unmeasured.is_empty(), "{wrong:?}");
     let right = checked("opteron-6128").unwrap_err();
     assert!(right.to_string().contains("no row conflicts"), "{right}");
-}
-
-/// Memory that takes all the time there is for one sample.
-struct Slow {
-    source: SimSource,
-    samples: u64,
-    at: u64,
-    pause: Duration,
-}
-
-impl TimingSource for Slow {
-    fn ranges(&self) -> Vec<RamRange> {
-        self.source.ranges()
-    }
-    fn addresses(&self) -> Addresses {
-        self.source.addresses()
-    }
-    fn pool(&self) -> &Pool {
-        self.source.pool()
-    }
-    fn sample(&mut self, a: u64, b: u64) -> u32 {
-        self.samples += 1;
-        if self.samples == self.at {
-            std::thread::sleep(self.pause);
-        }
-        self.source.sample(a, b)
-    }
 }
 
 /// Some of memory is elsewhere than the map says; then the time is up.
@@ -241,18 +216,24 @@ fn what_a_part_contradicts_stands_when_the_time_is_up() {
         },
     );
     let checked = |at: u64, deadline: u64| {
-        let mut source = Slow {
+        let mut samples = 0;
+        // One sample takes all the time there is.
+        let mut source = Altered {
             source: SimSource::new(&host, SimPool::everywhere(), Noise::LOW, 4),
-            samples: 0,
-            at,
-            pause: Duration::from_secs(deadline + 1),
+            sample: |source: &mut SimSource, a, b| {
+                samples += 1;
+                if samples == at {
+                    std::thread::sleep(Duration::from_secs(deadline + 1));
+                }
+                source.sample(a, b)
+            },
         };
         let options = Options {
             deadline: Duration::from_secs(deadline),
             ..options(1)
         };
         let found = check(&mut source, &map, &options);
-        (source.samples, found)
+        (samples, found)
     };
     let (all, found) = checked(0, 600);
     let found = found.unwrap();

@@ -148,40 +148,26 @@ pub fn sweep_into(
     for range in ranges {
         // Where the last line that held was, and since when none did.
         let (mut good, mut bad) = (range.start, false);
+        let between = |start, end| RamRange {
+            start,
+            end,
+            ..*range
+        };
         let mut at = range.start;
         while at < range.end {
             let end = (at + part).min(range.end);
-            let pieces = pieces(
-                meter,
-                &RamRange {
-                    start: at,
-                    end,
-                    ..*range
-                },
-            );
+            let pieces = pieces(meter, &between(at, end));
             swept.parts += 1;
             swept.bare += u32::from(pieces.is_empty());
             for piece in pieces {
                 let stood = stands(meter, model, anchors, &piece);
-                if bad && stood.is_err() {
-                    swept.wrong.push(RamRange {
-                        start: good,
-                        end: piece.start,
-                        ..*range
-                    });
+                // What contradicted ends where a line holds, or where the time is up.
+                if bad && matches!(stood, Ok(Some(true)) | Err(_)) {
+                    swept.wrong.push(between(good, piece.start));
                 }
                 match stood? {
                     None => continue,
-                    Some(true) if bad => {
-                        let (start, end) = (good, piece.start);
-                        swept.wrong.push(RamRange {
-                            start,
-                            end,
-                            ..*range
-                        });
-                        (good, bad) = (piece.end, false);
-                    }
-                    Some(true) => good = piece.end,
+                    Some(true) => (good, bad) = (piece.end, false),
                     Some(false) => bad = true,
                 }
                 swept.pairs += 1;
@@ -189,10 +175,7 @@ pub fn sweep_into(
             at = end;
         }
         if bad {
-            swept.wrong.push(RamRange {
-                start: good,
-                ..*range
-            });
+            swept.wrong.push(between(good, range.end));
         }
     }
     Ok(())
