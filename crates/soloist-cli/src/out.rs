@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Who has `map.svg.new` keeps it, and nobody is written to through a link of that name.
+    /// A file `map.svg.new` keeps its text, and a link of that name leads to no write.
     #[test]
     fn no_other_file_is_touched() {
         let folder = Folder::new("other");

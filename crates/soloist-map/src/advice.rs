@@ -29,7 +29,7 @@ const WORTH: f64 = 0.03;
 const BOUND: f64 = 1.05;
 
 /// One kind of isolation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Item {
     /// Its name.
     pub name: &'static str,
@@ -46,8 +46,8 @@ pub struct Item {
     pub is_first: bool,
     /// Whether `worth` is only what it can be at most: nothing was shown.
     pub is_bound: bool,
-    /// What the model says of machines like this one, where nothing measured here speaks
-    /// against it; `None`: nothing.
+    /// The model's figures of machines like this one; `None`: it has none, or what was measured
+    /// here speaks against them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modelled: Option<Modelled>,
     /// What it is worth here, in words.
@@ -111,14 +111,15 @@ pub fn advise(facts: &Facts, found: &Measured<'_>) -> Advice {
     Advice { answer, items }
 }
 
-/// First what exists; of that, known worth first, and the greatest worth at the top. What is
-/// only modelled stands behind what was measured here, but for what was measured to be worse.
+/// The place of an item on the page: higher comes first. What exists comes before what does
+/// not, and measured worth before modelled worth. What was measured to make things worse comes
+/// after all else that exists.
 fn rank(item: &Item) -> f64 {
     match (item.is_there, item.worth, &item.modelled) {
         _ if item.is_first => f64::INFINITY,
         (false, ..) => -3.0,
         (true, Some(worth), _) if worth < 0.0 => -2.5,
-        // What is at most a share of a longer access may be more of one alone.
+        // A bound on a share of a longer access does not bound the share of an access alone.
         (true, Some(_), _) if item.is_beside && item.is_bound => -0.5,
         (true, Some(worth), _) => worth,
         (true, None, Some(modelled)) => modelled.rank() - 2.0,
@@ -215,11 +216,7 @@ fn nodes(facts: &Facts) -> Item {
         name: "a memory node of its own",
         is_there,
         is_known: true,
-        worth: None,
-        is_beside: false,
         is_first: is_there,
-        is_bound: false,
-        modelled: None,
         says: match facts.nodes {
             0 | 1 => "This machine has one node.".to_owned(),
             n => format!(
@@ -232,6 +229,7 @@ fn nodes(facts: &Facts) -> Item {
             "numactl --cpunodebind=N --membind=N CMD",
             "soloist run --node N -- CMD",
         ],
+        ..Item::default()
     }
 }
 
@@ -358,13 +356,11 @@ fn banks(facts: &Facts, found: &Measured<'_>, worth: Option<&Worth>) -> Item {
         is_there: has_colors,
         is_known: true,
         worth: worth.and_then(|worth| worth.share),
-        is_beside: false,
-        is_first: false,
         is_bound: worth.is_some_and(|worth| worth.is_bound),
-        modelled: None,
         says,
         costs: "the module; small pages only; a share of memory for each group",
         commands: vec!["soloist up --machine NAME", "soloist run --colors N -- CMD"],
+        ..Item::default()
     }
 }
 
@@ -395,10 +391,6 @@ fn channels(facts: &Facts, measured: Option<&Report>) -> Item {
         is_there: facts.no_channel_colors.is_none() && seen.is_none_or(|saved| saved > 0.0),
         is_known: true,
         worth: seen,
-        is_beside: false,
-        is_first: false,
-        is_bound: false,
-        modelled: None,
         says: match &facts.no_channel_colors {
             Some(why) => why.clone(),
             None => says,
@@ -407,6 +399,7 @@ fn channels(facts: &Facts, measured: Option<&Report>) -> Item {
         commands: vec![
             "soloist run --colors LIST -- CMD    # sets of one channel: soloist map show",
         ],
+        ..Item::default()
     }
 }
 
@@ -434,11 +427,8 @@ fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
         name: "bandwidth reservations",
         is_there,
         is_known: facts.has_events.is_some(),
-        is_beside: false,
-        // A slice is smaller than the machine: no figure of it is worth on the whole.
-        worth: None,
-        is_first: false,
-        is_bound: false,
+        // Without `worth`: a slice is smaller than the machine, and no figure of it is worth on
+        // the whole.
         modelled: Some(modelled).filter(|_| is_there && !is_denied),
         says: says + counts,
         costs: "the co-runners' time; the module",
@@ -446,6 +436,7 @@ fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
             "soloist guard set 1-3:500MB/s",
             "soloist run --cpus 2 --bandwidth 500MB/s -- CMD",
         ],
+        ..Item::default()
     }
 }
 
@@ -498,21 +489,15 @@ fn throttling(facts: &Facts) -> Item {
     }
 }
 
-/// What a processor has or has not, and only the model has a figure of.
+/// An item that the processor has or lacks. Only the model has a figure of it.
 fn of_processor(facts: &Facts, has_it: Option<bool>, what: &str, played: Played) -> Item {
     let modelled = played.on(facts.is_board);
     Item {
-        name: "",
         is_there: has_it == Some(true),
         is_known: has_it.is_some(),
-        worth: None,
-        is_beside: false,
-        is_first: false,
-        is_bound: false,
         says: there(has_it, &format!("{what} {}", modelled.says())),
         modelled: Some(modelled).filter(|_| has_it == Some(true)),
-        costs: "",
-        commands: Vec::new(),
+        ..Item::default()
     }
 }
 

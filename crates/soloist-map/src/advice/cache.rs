@@ -83,16 +83,11 @@ fn has_none(facts: &Facts) -> bool {
 pub(super) fn item(facts: &Facts, found: &Measured<'_>) -> Item {
     let nothing = Item {
         name: "cache colours",
-        is_there: false,
         is_known: true,
-        worth: None,
         is_beside: true,
-        is_first: false,
-        is_bound: false,
-        modelled: None,
-        says: String::new(),
         costs: "a share of the cache for each group",
         commands: vec!["soloist run --llc 0-3 -- CMD"],
+        ..Item::default()
     };
     match (counted(found), found.cache) {
         (Counted::Nothing, Some(cache)) => Item {

@@ -7,10 +7,9 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use soloist_core::AddrMap;
 use soloist_host::control::{load, unload, ModuleChoice};
-use soloist_host::machine::{spinners, Host};
+use soloist_host::machine::{spinners, topology, Host};
 use soloist_machine::{known, Machine};
-use soloist_map::advice::facts::Facts;
-use soloist_map::advice::weaknesses::warnings;
+use soloist_map::advice::weaknesses::{hashed_cache, warnings, weaknesses};
 
 use soloist_cli::complete;
 use soloist_cli::machine::named;
@@ -65,7 +64,9 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         ctx.print_json(&report)?;
         return Ok(ExitCode::SUCCESS);
     }
-    tell_weaknesses(map.as_ref(), machine.as_ref())?;
+    if let (Some(map), Some(machine)) = (&map, &machine) {
+        tell_weaknesses(map, machine)?;
+    }
     match &report.module {
         Some(path) => outln!("module: loaded {}", path.display())?,
         None => outln!("module: was loaded already")?,
@@ -85,17 +86,13 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells all that is known to speak against colours of this map.
-fn tell_weaknesses(map: Option<&AddrMap>, machine: Option<&Machine>) -> Result<()> {
+/// Tells all that is known to speak against colours of this machine's map.
+fn tell_weaknesses(map: &AddrMap, machine: &Machine) -> Result<()> {
     let host = Host::live();
-    let map = map.map(|map| map.for_pages(host.page_size())).transpose()?;
-    let facts = Facts::with_map(&host, map.as_ref());
-    let facts = match machine {
-        Some(machine) => facts.described_by(machine),
-        None => facts,
-    };
-    let weak = facts.weaknesses.into_iter().map(|weakness| weakness.says);
-    for says in weak.chain(facts.hashed_cache) {
+    let map = map.for_pages(host.page_size())?;
+    let weak = weaknesses(&map, topology(&host).processors()).into_iter();
+    let weak = weak.map(|weakness| weakness.says);
+    for says in weak.chain(hashed_cache(map.n_llc(), machine)) {
         errln!("soloist: {says}");
     }
     Ok(())
