@@ -17,7 +17,9 @@ void sol_group_retire(struct sol_group *group);
 void sol_reap_now(void);
 
 /**
- * sol_reap_drain() - ask CPUs for pages of ended tasks that wait in batches
+ * sol_reap_drain() - ask CPUs for pages that wait in batches for their LRU lists
+ *
+ * Those of ended tasks keep colours in use, and none of them can be isolated.
  *
  * Waits for a moment, and not until all have answered.
  */
