@@ -130,6 +130,75 @@ static void check_content(void)
 	guest_check(!wrong, "text-copies-are-whole", "%d pages differ", wrong);
 }
 
+/* ---- A program whose head is not in memory ---- */
+
+/* A program on the host's disk that nobody runs. */
+static int open_other(void)
+{
+	char name[512];
+	ssize_t n = readlink("/proc/self/exe", name, sizeof(name) - 8);
+	char *end;
+	int fd;
+
+	name[n < 0 ? 0 : n] = 0;
+	end = strrchr(name, '/');
+	if (!end)
+		guest_die("readlink of /proc/self/exe: %m");
+	strcpy(end, "/cover");
+	fd = open(name, O_RDONLY);
+	if (fd < 0)
+		guest_die("open %s: %m", name);
+	return fd;
+}
+
+static volatile char *map_pages(void *at, int n, int prot, int flags, int fd, int first)
+{
+	char *p = mmap(at, n * GUEST_PAGE, prot, flags, fd, first * GUEST_PAGE);
+
+	if (p == MAP_FAILED)
+		guest_die("mmap: %m");
+	return p;
+}
+
+/* Its pages: the head, three of code, two of constants. */
+static enum copy headless(void)
+{
+	int fd = open_other();
+	volatile char *cached = map_pages(NULL, 6, PROT_READ, MAP_SHARED, fd, 0);
+	unsigned char resident = 1;
+	volatile char *p;
+	u64 frame;
+
+	(void)cached[5 * GUEST_PAGE];
+	frame = guest_pfn(0, (const void *)(cached + 5 * GUEST_PAGE));
+	munmap((void *)cached, 6 * GUEST_PAGE);
+	if (!frame || guest_join("reader"))
+		return NOT_READ;
+	p = map_pages(NULL, 6, PROT_READ, MAP_PRIVATE, fd, 0);
+	map_pages((void *)(p + GUEST_PAGE), 3, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
+		  fd, 1);
+	if (posix_fadvise(fd, 0, GUEST_PAGE, POSIX_FADV_DONTNEED) ||
+	    mincore((void *)p, GUEST_PAGE, &resident) || resident & 1)
+		return NOT_READ;
+	(void)p[5 * GUEST_PAGE];
+	if (guest_pfn(0, (const void *)(p + 5 * GUEST_PAGE)) == frame)
+		return OF_CACHE;
+	return in_color(p + 5 * GUEST_PAGE) ? COPY_IN_COLOR : COPY_ELSEWHERE;
+}
+
+/* A full machine takes the head's page, which no coloured task maps. */
+static void check_headless(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(headless());
+	waitpid(pid, &status, 0);
+	guest_check(WIFEXITED(status) && WEXITSTATUS(status) == COPY_IN_COLOR,
+		    "text-without-its-head-is-copied", "status %#x", status);
+}
+
 /* ---- A file that others write ---- */
 
 #define SEES_WRITES	1	/* bits of the status of a reader */
@@ -186,6 +255,7 @@ int main(void)
 	check_copy(PROT_READ | PROT_EXEC, COPY_IN_COLOR,
 		   "text-private-is-copied");
 	check_content();
+	check_headless();
 	check_data(PROT_READ, SEES_WRITES, "data-sees-writes");
 	check_data(PROT_READ | PROT_WRITE, SEES_WRITES | IN_COLOR,
 		   "data-sees-writes-until-its-own");
