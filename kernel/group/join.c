@@ -18,8 +18,8 @@
 #include "member.h"
 #include "space.h"
 
-/* Members that one walk over all tasks finds. */
-#define EVICT_AT_ONCE	32
+/* Tasks that one walk finds. */
+#define AT_ONCE	32
 
 /* May @task use the colours of @group? Words if not. */
 static int check(struct sol_group *group, struct task_struct *task)
@@ -133,42 +133,74 @@ int sol_member_join(struct sol_group *group, struct task_struct *task)
 	return err;
 }
 
-/* A thread of @process that is not in @group and does not exit; or NULL. */
-static struct task_struct *outsider(struct sol_group *group,
-				    struct task_struct *process)
+/* At most @n outsiders among the threads of @process, each with a reference. */
+static u32 outsiders(const struct sol_group *group, struct task_struct *process,
+		     struct task_struct **tasks, u32 n)
 {
-	struct task_struct *task, *found = NULL;
+	struct task_struct *task;
+	u32 found = 0;
 
 	rcu_read_lock();
 	for_each_thread(process, task) {
-		if (group_id_of(task) == group->id ||
-		    READ_ONCE(task->flags) & PF_EXITING)
-			continue;
-		found = get_task_struct(task);
-		break;
+		if (found == n)
+			break;
+		if (sol_member_is_outsider(group, task))
+			tasks[found++] = get_task_struct(task);
 	}
 	rcu_read_unlock();
 	return found;
 }
 
-/* As sol_member_join(), for all threads of @process; new ones inherit. */
+/* May all threads of @process use the colours of @group? Words if not. */
+static int check_process(struct sol_group *group, struct task_struct *process)
+{
+	int err;
+
+	mutex_lock(&sol_group_mutex);
+	err = sol_group_check_living(group) ?: sol_member_check_process(group, process);
+	mutex_unlock(&sol_group_mutex);
+	return err;
+}
+
+/* Puts the references of @tasks. Those that exit meanwhile are no failure. */
+static int join_some(struct sol_group *group, struct task_struct **tasks, u32 n)
+{
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (!err)
+			err = sol_member_join(group, tasks[i]);
+		if (err == -ESRCH)
+			err = 0;
+		put_task_struct(tasks[i]);
+	}
+	return err;
+}
+
+/*
+ * As sol_member_join(), for all threads of @process; new ones inherit. All are asked
+ * before one moves. A process whose threads end as fast as they begin could keep a
+ * writer here, who can be killed.
+ */
 int sol_member_join_process(struct sol_group *group,
 			    struct task_struct *process)
 {
-	struct task_struct *task;
-	int err = 0;
+	struct task_struct *tasks[AT_ONCE];
+	u32 n = outsiders(group, process, tasks, 1);
+	int err;
 
-	if (process->flags & PF_EXITING && !outsider(group, process))
+	if (n)
+		put_task_struct(tasks[0]);
+	else if (process->flags & PF_EXITING)
 		return sol_deny(-ESRCH, "%s: process %d is exiting",
 				  group->name, task_tgid_vnr(process));
-	while (!err) {
-		task = outsider(group, process);
-		if (!task)
-			return 0;
-		err = sol_member_join(group, task);
-		if (err == -ESRCH)
-			err = 0;
-		put_task_struct(task);
+	err = check_process(group, process);
+	while (!err && (n = outsiders(group, process, tasks, AT_ONCE))) {
+		err = join_some(group, tasks, n);
+		if (!err && fatal_signal_pending(current))
+			err = sol_deny(-EINTR, "%s: killed while threads of %d joined",
+				       group->name, task_tgid_vnr(process));
 		cond_resched();
 	}
 	return err;
@@ -203,14 +235,14 @@ void sol_member_undo_exec(struct sol_group *before)
  */
 void sol_member_evict(struct sol_group *group)
 {
-	struct task_struct *tasks[EVICT_AT_ONCE];
+	struct task_struct *tasks[AT_ONCE];
 	bool fresh = true;
 	int tries = 0;
 	u32 n, i;
 
 	while (atomic_read(&group->refs) > 1 && fresh &&
 	       tries++ < SOL_NEW_TASK_TRIES) {
-		while ((n = sol_member_some(group, tasks, EVICT_AT_ONCE, &fresh))) {
+		while ((n = sol_member_some(group, tasks, AT_ONCE, &fresh))) {
 			for (i = 0; i < n; i++) {
 				if (group_id_of(tasks[i]) == group->id)
 					sol_member_leave(tasks[i]);

@@ -231,6 +231,13 @@ out:
 	return found;
 }
 
+bool sol_member_is_outsider(const struct sol_group *group,
+			    const struct task_struct *task)
+{
+	return group_id_of(task) != group->id &&
+	       !(READ_ONCE(task->flags) & PF_EXITING);
+}
+
 struct sol_group *sol_member_group(struct task_struct *task)
 {
 	struct sol_group *group;

@@ -203,6 +203,25 @@ u32 sol_member_some(const struct sol_group *group, struct task_struct **tasks,
 int sol_member_check_nodes(struct sol_group *group, struct task_struct *task);
 
 /**
+ * sol_member_check_process() - the same of all threads that are not in the group yet
+ * @group: sol_group_mutex is held
+ * @process: referenced
+ *
+ * Return: 0; -EINVAL and words: one of them may not.
+ */
+int sol_member_check_process(struct sol_group *group, struct task_struct *process);
+
+/**
+ * sol_member_is_outsider() - would a task change its group by joining? Under RCU
+ * @group: the group
+ * @task: the task
+ *
+ * Return: it is in another or in none, and does not exit.
+ */
+bool sol_member_is_outsider(const struct sol_group *group,
+			    const struct task_struct *task);
+
+/**
  * sol_member_may_allocate() - the same without locks, under RCU; any context
  * @group: the group
  * @task: the task

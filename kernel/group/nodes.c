@@ -82,59 +82,83 @@ static u64 cells_nodes(const struct sol_cells *cells)
 	return nodes;
 }
 
-static int refuse_nodes(const struct sol_group *group, pid_t tid, u64 allowed,
-			u64 colored)
+/* What a thread may use of the nodes that colours are on. */
+struct fit {
+	u64 colored;	/* nodes of the colours */
+	u64 allowed;	/* nodes of the thread that was looked at last */
+	pid_t tid;	/* 0: of another pid namespace */
+};
+
+static bool fits(struct fit *fit, struct task_struct *task)
+{
+	fit->allowed = sol_member_nodes(task);
+	fit->tid = task_pid_vnr(task);
+	return fit->allowed & fit->colored;
+}
+
+static int refuse_nodes(const struct sol_group *group, const struct fit *fit)
 {
 	unsigned long bits[SOL_LONGS(64)];
 	char a[64], c[64];
 
-	bitmap_from_u64(bits, allowed);
+	bitmap_from_u64(bits, fit->allowed);
 	sol_list_print(bits, 64, a, sizeof(a));
-	bitmap_from_u64(bits, colored);
+	bitmap_from_u64(bits, fit->colored);
 	sol_list_print(bits, 64, c, sizeof(c));
 	return sol_deny(-EINVAL,
 		"%s: cpuset.mems and memory policy let thread %d allocate on nodes %s, the group's colours are on %s",
-		group->name, tid, a, c);
+		group->name, fit->tid, a, c);
+}
+
+/* NULL: it does not colour. */
+static const struct sol_cells *cells_of(const struct sol_group *group)
+{
+	return rcu_dereference_protected(group->cells,
+					 lockdep_is_held(&sol_group_mutex));
 }
 
 int sol_member_check_nodes(struct sol_group *group, struct task_struct *task)
 {
-	struct sol_cells *cells;
-	u64 allowed, colored;
+	const struct sol_cells *cells = cells_of(group);
+	struct fit fit = { .colored = cells ? cells_nodes(cells) : 0 };
 
-	cells = rcu_dereference_protected(group->cells,
-					  lockdep_is_held(&sol_group_mutex));
-	if (!cells)
-		return 0;
-	allowed = sol_member_nodes(task);
-	colored = cells_nodes(cells);
-	if (allowed & colored)
-		return 0;
-	return refuse_nodes(group, task_pid_vnr(task), allowed, colored);
+	return !cells || fits(&fit, task) ? 0 : refuse_nodes(group, &fit);
+}
+
+int sol_member_check_process(struct sol_group *group, struct task_struct *process)
+{
+	const struct sol_cells *cells = cells_of(group);
+	struct fit fit = { .colored = cells ? cells_nodes(cells) : 0 };
+	struct task_struct *task;
+	bool all = true;
+
+	rcu_read_lock();
+	for_each_thread(process, task) {
+		all = !cells || !sol_member_is_outsider(group, task) || fits(&fit, task);
+		if (!all)
+			break;
+	}
+	rcu_read_unlock();
+	return all ? 0 : refuse_nodes(group, &fit);
 }
 
 int sol_member_check_all(struct sol_group *group, const struct sol_cells *cells)
 {
+	struct fit fit = { .colored = cells ? cells_nodes(cells) : 0 };
 	struct task_struct *process, *task;
-	u64 colored, allowed = 0;
-	pid_t tid = 0;
+	bool all = true;
 
 	if (!cells || atomic_read(&group->refs) <= 1)
 		return 0;
-	colored = cells_nodes(cells);
 	rcu_read_lock();
 	for_each_process_thread(process, task) {
-		if (group_id_of(task) != group->id)
-			continue;
-		allowed = sol_member_nodes(task);
-		if (!(allowed & colored)) {
-			tid = task_pid_vnr(task);
+		all = group_id_of(task) != group->id || fits(&fit, task);
+		if (!all)
 			goto out;
-		}
 	}
 out:
 	rcu_read_unlock();
-	return tid ? refuse_nodes(group, tid, allowed, colored) : 0;
+	return all ? 0 : refuse_nodes(group, &fit);
 }
 
 bool sol_member_may_allocate(const struct sol_group *group,

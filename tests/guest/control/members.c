@@ -7,6 +7,7 @@
 #include "../lib/guest.h"
 
 #include <errno.h>
+#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,11 +15,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MANY	1200	/* ids of 5 digits and a newline: over 4096 bytes */
 #define ROUNDS	30
+#define THREADS	100
 
 static int lines(const char *text)
 {
@@ -75,31 +78,73 @@ static void *thread_body(void *arg)
 	return NULL;
 }
 
+/* Binds itself to node 1. */
+static void *bound_body(void *arg)
+{
+	unsigned long one = 2;
+
+	if (syscall(SYS_set_mempolicy, MPOL_BIND, &one, 64))
+		guest_die("set_mempolicy: %s", strerror(errno));
+	return thread_body(arg);
+}
+
+/* A stopped process of so many threads, the last of which runs @last. */
+static pid_t process_of(int threads, void *(*last)(void *))
+{
+	pthread_barrier_t up;
+	pthread_t thread;
+	pid_t pid = fork();
+	int i;
+
+	if (pid) {
+		waitpid(pid, NULL, WUNTRACED);
+		return pid;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pthread_barrier_init(&up, NULL, threads);
+	for (i = 1; i < threads; i++)
+		if (pthread_create(&thread, NULL, i == threads - 1 ? last : thread_body, &up))
+			guest_die("thread %d: %s", i, strerror(errno));
+	pthread_barrier_wait(&up);
+	kill(getpid(), SIGSTOP);
+	pause();
+	_exit(0);
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* More than one walk over the threads finds. */
 static void check_process(void)
 {
-	pid_t pid = fork();
-	int i, n;
+	pid_t pid = process_of(THREADS, thread_body);
+	int n;
 
-	if (!pid) {
-		pthread_barrier_t up;
-		pthread_t thread;
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		pthread_barrier_init(&up, NULL, 9);
-		for (i = 0; i < 8; i++)
-			pthread_create(&thread, NULL, thread_body, &up);
-		pthread_barrier_wait(&up);
-		kill(getpid(), SIGSTOP);
-		pause();
-	}
-	waitpid(pid, NULL, WUNTRACED);
 	guest_group("whole", NULL);
 	guest_writef("groups/whole/procs", "%d\n", pid);
 	n = lines(guest_read("groups/whole/members"));
-	guest_check(n == 9, "procs-moves-all-threads", "%d of 9, '%s'", n,
+	guest_check(n == THREADS, "procs-moves-all-threads", "%d of %d, '%s'", n,
+		    THREADS, guest_status());
+	end(pid);
+	guest_ungroup("whole");
+}
+
+/* One thread may not use the node of the colours: none moves. */
+static void check_misfit(void)
+{
+	pid_t pid = process_of(3, bound_body);
+	int got, n;
+
+	guest_group("whole", "0");
+	got = guest_writef("groups/whole/procs", "%d\n", pid);
+	n = lines(guest_read("groups/whole/members"));
+	guest_check(got && !n && strstr(guest_status(), "node"),
+		    "procs-moves-all-or-none", "%d, %d members, '%s'", got, n,
 		    guest_status());
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	end(pid);
 	guest_ungroup("whole");
 }
 
@@ -283,6 +328,7 @@ int main(void)
 	check_idle_cpu();
 	check_long_list();
 	check_process();
+	check_misfit();
 	check_storm();
 	check_uncoloured();
 	check_shared_memory();
