@@ -26,23 +26,25 @@ pub struct Row {
     /// `all`, `core`, `short`, `AREA` or `AREA/NAME`, one or more; `long`: none but in
     /// `make check-long`.
     pub tests: Vec<String>,
+    /// What it leaves out of them: `AREA/NAME`, or `AREA/NAME@KIND`.
+    pub without: Vec<String>,
     /// The model of the processor, as QEMU names it; none: the usual one.
     pub cpu: Option<String>,
 }
 
 impl Row {
-    /// Whether the kernel runs every test.
-    #[must_use]
-    pub fn all(&self) -> bool {
-        self.tests.iter().any(|set| set == "all")
-    }
-
-    /// Whether the row names `test` itself or its area.
+    /// Whether the row names `test` itself, its area, or all.
     fn names(&self, test: &str) -> bool {
         let area = test.split('/').next().unwrap_or(test);
         let idle = test.split('@').next().unwrap_or(test);
-        let named = |set: &String| set == test || set == idle || set == area;
-        self.all() || self.tests.iter().any(named)
+        let named = |set: &String| set == test || set == idle || set == area || set == "all";
+        self.tests.iter().any(named)
+    }
+
+    /// Whether the row leaves `test` out.
+    fn lacks(&self, test: &str) -> bool {
+        let idle = test.split('@').next().unwrap_or(test);
+        self.without.iter().any(|left| left == test || left == idle)
     }
 
     /// Whether the row has the set `name`.
@@ -80,17 +82,23 @@ impl TestPlan {
                     kinds.iter().map(|kind| (*kind).to_owned()).collect(),
                 )),
                 [kernel, tests @ ..] if !tests.is_empty() && !["+", "@"].contains(kernel) => {
-                    let cpu = tests.iter().find_map(|word| word.strip_prefix("cpu="));
-                    let tests = tests.iter().filter(|word| !word.starts_with("cpu="));
+                    let after = |mark: &'static str| {
+                        let words = tests.iter().filter_map(move |word| word.strip_prefix(mark));
+                        words.map(str::to_owned)
+                    };
+                    let tests = tests
+                        .iter()
+                        .filter(|word| !word.starts_with("cpu=") && !word.starts_with('-'));
                     plan.kernels.push(Row {
                         kernel: (*kernel).to_owned(),
                         tests: tests.map(|set| (*set).to_owned()).collect(),
-                        cpu: cpu.map(str::to_owned),
+                        without: after("-").collect(),
+                        cpu: after("cpu=").next(),
                     });
                 }
                 _ => {
                     return Err(format!(
-                        "{}: expected a kernel and its tests (`6.12 all`, `6.1 core guard cli/run`), `+ AREA/TEST [short]`, `@ AREA/TEST KIND` or `@ core KIND`",
+                        "{}: expected a kernel and its tests (`6.12 all -cli/run@full`, `6.1 core guard cli/run`), `+ AREA/TEST [short]`, `@ AREA/TEST KIND` or `@ core KIND`",
                         at + 1
                     ))
                 }
@@ -127,7 +135,7 @@ impl TestPlan {
         let sets = [("core", &self.core), ("short", &self.short)];
         let in_set =
             |(name, set): (&str, &Vec<String>)| row.has(name) && set.iter().any(|s| s == test);
-        row.names(test) || sets.into_iter().any(in_set)
+        !row.lacks(test) && (row.names(test) || sets.into_iter().any(in_set))
     }
 }
 
@@ -150,6 +158,17 @@ mod tests {
         assert!(plan.runs("6.1-rt", "a/x@full"));
         assert!(!plan.runs("6.1", "a/x@full"));
         assert!(TestPlan::parse("@ a/x\n").is_err());
+    }
+
+    #[test]
+    fn a_kernel_leaves_tests_out() {
+        let plan = TestPlan::parse("6.12 all -a/x@full -a/y\n6.1 core -a/x\n+ a/x\n").unwrap();
+        assert!(plan.runs("6.12", "a/x"));
+        assert!(!plan.runs("6.12", "a/x@full"));
+        assert!(!plan.runs("6.12", "a/y"));
+        assert!(!plan.runs("6.12", "a/y@full"));
+        assert!(plan.runs("6.12", "a/z"));
+        assert!(!plan.runs("6.1", "a/x"));
     }
 
     #[test]
@@ -196,7 +215,9 @@ mod tests {
             assert!(flavours.contains(&flavour), "{name}");
         }
         assert_eq!(plan.kernels.len(), kernel::names().len());
-        assert_eq!(plan.kernels.iter().filter(|row| row.all()).count(), 1);
+        let all = plan.kernels.iter().filter(|row| row.has("all"));
+        let all: Vec<&str> = all.map(|row| row.kernel.as_str()).collect();
+        assert_eq!(all, ["6.12", "6.12-arm64"], "one of each architecture");
         let is_there = |test: &str| {
             let file = root.join("tests/guest").join(test);
             file.is_dir() || file.with_extension("c").exists() || file.with_extension("sh").exists()
@@ -207,9 +228,11 @@ mod tests {
                 "tests/kernels: there is no set, area or test {set}"
             );
         }
-        for test in &plan.core {
+        let left_out = plan.kernels.iter().flat_map(|row| &row.without);
+        for test in plan.core.iter().chain(left_out) {
+            let idle = test.split('@').next().unwrap_or(test);
             assert!(
-                test.contains('/') && is_there(test),
+                test.contains('/') && is_there(idle),
                 "tests/kernels: there is no test {test}"
             );
         }
