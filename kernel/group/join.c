@@ -50,11 +50,14 @@ static int move(struct task_struct *task, struct sol_group *group)
 	return -ESRCH;
 }
 
-/* After a move: bring @task's address space in line. May sleep. */
-static void moved(struct task_struct *task, struct sol_group *group)
+/* After moves: bring the address spaces in line. May sleep. */
+static void moved(struct task_struct **tasks, u32 n, struct sol_group *group)
 {
-	sol_member_mark_mm(task, group ? group->id : 0);
-	sol_stay_task(task);
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		sol_member_mark_mm(tasks[i], group ? group->id : 0);
+	sol_stay_tasks(tasks, n);
 }
 
 /**
@@ -103,16 +106,8 @@ static bool wait_until_born(struct task_struct *task)
 	return !sol_member_is_new(task);
 }
 
-/**
- * sol_member_join() - put a thread into a group
- * @group: living, or -ENOENT
- * @task: the caller holds a reference, or it is current
- *
- * Return: 0; -EINVAL for a kernel thread or when its cpuset or memory policy
- * leaves no node of the group's colours; -ESRCH if it exits; -EAGAIN if its
- * fork takes very long. Words if refused.
- */
-int sol_member_join(struct sol_group *group, struct task_struct *task)
+/* As sol_member_join(), but for the address space: moved() must follow. */
+static int join(struct sol_group *group, struct task_struct *task)
 {
 	int err;
 
@@ -128,8 +123,24 @@ int sol_member_join(struct sol_group *group, struct task_struct *task)
 				   task_pid_vnr(task));
 	}
 	mutex_unlock(&sol_group_mutex);
+	return err;
+}
+
+/**
+ * sol_member_join() - put a thread into a group
+ * @group: living, or -ENOENT
+ * @task: the caller holds a reference, or it is current
+ *
+ * Return: 0; -EINVAL for a kernel thread or when its cpuset or memory policy
+ * leaves no node of the group's colours; -ESRCH if it exits; -EAGAIN if its
+ * fork takes very long. Words if refused.
+ */
+int sol_member_join(struct sol_group *group, struct task_struct *task)
+{
+	int err = join(group, task);
+
 	if (!err)
-		moved(task, group);
+		moved(&task, 1, group);
 	return err;
 }
 
@@ -166,15 +177,16 @@ static int check_process(struct sol_group *group, struct task_struct *process)
 static int join_some(struct sol_group *group, struct task_struct **tasks, u32 n)
 {
 	int err = 0;
-	u32 i;
+	u32 i, joined;
 
-	for (i = 0; i < n; i++) {
-		if (!err)
-			err = sol_member_join(group, tasks[i]);
+	for (joined = 0; joined < n && !err; joined++) {
+		err = join(group, tasks[joined]);
 		if (err == -ESRCH)
 			err = 0;
-		put_task_struct(tasks[i]);
 	}
+	moved(tasks, err ? joined - 1 : joined, group);
+	for (i = 0; i < n; i++)
+		put_task_struct(tasks[i]);
 	return err;
 }
 
@@ -209,7 +221,7 @@ int sol_member_join_process(struct sol_group *group,
 void sol_member_leave(struct task_struct *task)
 {
 	move(task, NULL);
-	moved(task, NULL);
+	moved(&task, 1, NULL);
 }
 
 int sol_member_join_exec(struct sol_group *group)

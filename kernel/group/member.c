@@ -351,10 +351,9 @@ void sol_member_stay_all(struct sol_group *group)
 	struct task_struct **tasks = kvcalloc(n, sizeof(*tasks), GFP_KERNEL);
 
 	n = tasks ? sol_member_some(group, tasks, n, NULL) : 0;
-	while (n-- > 0) {
-		sol_stay_task(tasks[n]);
+	sol_stay_tasks(tasks, n);
+	while (n-- > 0)
 		put_task_struct(tasks[n]);
-	}
 	kvfree(tasks);
 }
 

@@ -108,7 +108,7 @@ struct sol_group *sol_member_group(struct task_struct *task);
 size_t sol_member_list(const struct sol_group *group, char *buf, size_t size);
 
 /**
- * sol_member_stay_all() - sol_stay_task() for all tasks of a group
+ * sol_member_stay_all() - sol_stay_tasks() for all tasks of a group
  * @group: referenced by the caller
  */
 void sol_member_stay_all(struct sol_group *group);

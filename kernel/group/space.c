@@ -148,21 +148,38 @@ static void stay_unmerge(struct mm_struct *mm)
 	mmap_write_unlock(mm);
 }
 
-void sol_stay_task(struct task_struct *task)
+static void stay(struct mm_struct *mm, struct task_struct *task, const struct stay_want *want)
 {
-	struct mm_struct *mm = get_task_mm(task);
-	struct stay_want want;
-
-	if (!mm)
-		return;
-	want = want_of_all(task, mm);
-	if (want.stay) {
-		stay_begin(mm, task, want.huge_ok);
-		stay_unmerge(mm);
-	} else {
+	if (want->stay)
+		stay_begin(mm, task, want->huge_ok);
+	else
 		stay_end(mm, task);
+}
+
+/* All threads are asked once for those of a process that follow each other. */
+void sol_stay_tasks(struct task_struct **tasks, u32 n)
+{
+	struct mm_struct *mm = NULL, *next;
+	struct stay_want want;
+	bool is_new;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		next = get_task_mm(tasks[i]);
+		if (!next)
+			continue;
+		is_new = next != mm;
+		if (is_new)
+			want = want_of_all(tasks[i], next);
+		stay(next, tasks[i], &want);
+		if (is_new && want.stay)
+			stay_unmerge(next);
+		if (mm)
+			mmput_async(mm);
+		mm = next;
 	}
-	mmput_async(mm);
+	if (mm)
+		mmput_async(mm);
 }
 
 static void stay_new_mm(struct task_struct *task)

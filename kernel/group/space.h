@@ -6,17 +6,26 @@
 #ifndef SOLOIST_SPACE_H
 #define SOLOIST_SPACE_H
 
+#include <linux/types.h>
+
 struct task_struct;
 
 /**
- * sol_stay_task() - bring an address space in line with the groups of its threads
- * @task: one of its threads, which joined or left a group, or whose group's huge_ok
- *	changed, or who has colours now or has none any more
+ * sol_stay_tasks() - bring address spaces in line with the groups of their threads
+ * @tasks: each joined or left a group, or its group's huge_ok changed, or it has colours
+ *	now or has none any more; referenced
+ * @n: how many
  *
  * Takes mmap_lock, so not under sol_group_mutex, which the fault path takes below
  * mmap_lock. May sleep.
  */
-void sol_stay_task(struct task_struct *task);
+void sol_stay_tasks(struct task_struct **tasks, u32 n);
+
+/* The same for one. */
+static inline void sol_stay_task(struct task_struct *task)
+{
+	sol_stay_tasks(&task, 1);
+}
 
 int sol_stay_init(void);
 void sol_stay_exit(void);
