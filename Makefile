@@ -35,7 +35,7 @@ endif
 help:
 	@echo "make demo         boot a 4-node machine and see real programs coloured"
 	@echo "make build        the command line, and the module for the kernels of make check"
-	@echo "make check        every test on 6.12, most on 6.12-arm64, some on the others (tests/kernels)"
+	@echo "make check        every test on a 6.12, most on x86-64 and arm64, some on other kernels"
 	@echo "make check-long   every test and stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads, the"
 	@echo "                  module's fuzzer on 6.12, 6.1-rt and the debug kernel (tests/fuzz/run),"
 	@echo "                  core, crates, bounds of real time and detection of maps on new seeds each time,"

@@ -142,6 +142,8 @@ impl TestPlan {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use crate::kernel;
 
@@ -203,6 +205,30 @@ mod tests {
         assert!(error.starts_with("2: "), "{error}");
     }
 
+    /// `AREA/NAME` of each file below `tests/guest` that is a test.
+    fn guest_tests(root: &Path) -> Vec<String> {
+        let inside = |dir: &Path| {
+            fs::read_dir(dir)
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+        };
+        let is_area =
+            |dir: &PathBuf| dir.is_dir() && !dir.ends_with("lib") && !dir.ends_with("inside");
+        let is_test = |file: &PathBuf| {
+            file.extension()
+                .is_some_and(|kind| kind == "c" || kind == "sh")
+        };
+        inside(&root.join("tests/guest"))
+            .filter(is_area)
+            .flat_map(|area| inside(&area).filter(is_test).collect::<Vec<_>>())
+            .map(|file| {
+                let name = file.with_extension("");
+                let name = name.strip_prefix(root.join("tests/guest")).unwrap();
+                name.to_str().unwrap().to_owned()
+            })
+            .collect()
+    }
+
     #[test]
     fn our_table_names_the_kernels_and_tests_that_there_are() {
         let root = crate::source_root().unwrap();
@@ -226,6 +252,12 @@ mod tests {
             assert!(
                 ["all", "core", "short", "long"].contains(&set.as_str()) || is_there(set),
                 "tests/kernels: there is no set, area or test {set}"
+            );
+        }
+        for test in guest_tests(&root) {
+            assert!(
+                all.iter().any(|kernel| plan.runs(kernel, &test)),
+                "tests/kernels: no 6.12 runs {test}"
             );
         }
         let left_out = plan.kernels.iter().flat_map(|row| &row.without);

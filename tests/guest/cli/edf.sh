@@ -38,8 +38,6 @@ cat >tasks.toml <<-'END'
 	period = "700 ms"
 	wcet = "270 ms"
 END
-sed 's/edf/rm/' tasks.toml >fixed.toml
-expect fixed 1 soloist plan fixed.toml
 soloist down >/dev/null && insmod "$MODULE" || fail reload "$(soloist down 2>&1)"
 expect apply 0 soloist plan tasks.toml --apply
 echo "$out" | sed -n '/^to run it/,$p' | sed 1d | sed '/^$/,$d' >printed
