@@ -156,9 +156,16 @@ static bool waits_for_disk(struct folio *folio)
 
 static void note_unwritten(struct folio *folio, struct sol_unwritten *unwritten)
 {
+	struct inode *inode;
+
 	if (!unwritten || !waits_for_disk(folio))
 		return;
-	unwritten->inode = igrab(folio->mapping->host);
+	inode = folio->mapping->host;
+	/* An inode that is in use at the end of its file system stops the kernel. */
+	if (!atomic_inc_not_zero(&inode->i_sb->s_active))
+		return;
+	unwritten->sb = inode->i_sb;
+	unwritten->inode = igrab(inode);
 	unwritten->start = folio_pos(folio);
 	unwritten->end = folio_pos(folio) + folio_size(folio) - 1;
 }
@@ -183,12 +190,15 @@ bool sol_page_split(struct page *page, struct sol_unwritten *unwritten)
 
 void sol_unwritten_write(struct sol_unwritten *unwritten)
 {
-	if (!unwritten->inode)
+	if (!unwritten->sb)
 		return;
-	sol_flush_range(unwritten->inode->i_mapping, unwritten->start,
-			unwritten->end);
-	iput(unwritten->inode);
-	unwritten->inode = NULL;
+	if (unwritten->inode) {
+		sol_flush_range(unwritten->inode->i_mapping, unwritten->start,
+				unwritten->end);
+		iput(unwritten->inode);
+	}
+	deactivate_super(unwritten->sb);
+	unwritten->sb = NULL;
 }
 
 void sol_batch_init(void)

@@ -96,11 +96,13 @@ void sol_batch_move(struct sol_move_batch *batch);
 
 /**
  * struct sol_unwritten - dirty data of a disk's file
- * @inode: the file, with a reference; NULL: none
+ * @sb: the file system, which does not end meanwhile; NULL: none
+ * @inode: the file, with a reference; NULL: it is being removed
  * @start: its first byte
  * @end: its last one
  */
 struct sol_unwritten {
+	struct super_block *sb;
 	struct inode *inode;
 	loff_t start;
 	loff_t end;
@@ -118,7 +120,7 @@ bool sol_page_split(struct page *page, struct sol_unwritten *unwritten);
 
 /*
  * Begin to write @unwritten, if there is any, which becomes none. Sleeps for as long as the
- * disk likes: not in a section of the lists.
+ * disk likes, and may end a file system: not in a section of the lists.
  */
 void sol_unwritten_write(struct sol_unwritten *unwritten);
 

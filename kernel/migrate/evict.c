@@ -202,7 +202,6 @@ static void flush(struct eviction *e)
 		e->missed += list_frame(e, e->freed[i]);
 	sol_lists_end(users);
 	e->n_freed = 0;
-	sol_job_pace(&evict_job);
 }
 
 /* ---- One page ---- */
@@ -298,18 +297,19 @@ static int visit(void *ctx, u64 pfn)
 	if (stays < SOL_N_STAYS)
 		e->batch.report->stays[stays]++;
 	if (sol_batch_full(&e->batch) || e->n_freed == SOL_BATCH_PAGES ||
-	    e->unwritten.inode)
+	    e->unwritten.sb)
 		return SOL_SWEEP_RESTS;
 	return e->batch.report->seen % LOOK_FRAMES ? 0 : sol_job_over(&evict_job);
 }
 
-/* What is written now a later pass can move or drop. */
+/* What is written now a later pass can move or drop. No file is held while the rate waits. */
 static int rest(void *ctx)
 {
 	struct eviction *e = ctx;
 
 	flush(e);
 	sol_unwritten_write(&e->unwritten);
+	sol_job_pace(&evict_job);
 	return sol_job_over(&evict_job);
 }
 
@@ -324,6 +324,7 @@ static int evict_pass(void *ctx)
 	err = sol_sweep_run(&e->sweep);
 	flush(e);
 	free_spares(e);
+	sol_job_pace(&evict_job);
 	return err ?: !!e->missed;
 }
 

@@ -8,8 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 
 #define SET	3
 #define MIB	(1ul << 20)
@@ -112,6 +115,85 @@ static void dirty_cache(int disk)
 		    sizeof(back), "cache-dirty-read", "%s", strerror(errno));
 }
 
+/* ---- a file system that goes ---- */
+
+#define MOUNT	"/tmp/stays-mount"
+#define MIXED	(32 * MIB)
+#define PIECE	(16 * GUEST_PAGE)
+
+/* A file that is not yet on the disk, and a task's pages in between. */
+static char *write_mixed(void)
+{
+	int fd = open(MOUNT "/file", O_CREAT | O_WRONLY, 0600);
+	char *p = guest_map_anon(MIXED);
+	size_t at;
+
+	madvise(p, MIXED, MADV_NOHUGEPAGE);
+	for (at = 0; at < MIXED; at += PIECE) {
+		guest_touch(p + at, PIECE);
+		if (write(fd, p + at, PIECE) != (ssize_t)PIECE)
+			guest_die("%s: %s", MOUNT, strerror(errno));
+	}
+	close(fd);
+	return p;
+}
+
+/* Has the page cache of ext4 huge pages? */
+static bool files_are_large(void)
+{
+	int major = 0, minor = 0;
+	struct utsname name;
+
+	uname(&name);
+	sscanf(name.release, "%d.%d", &major, &minor);
+	return major > 6 || (major == 6 && minor >= 16);
+}
+
+/* Until an eviction found huge pages that can't be split, or 20 s. */
+static bool wait_huge(void)
+{
+	bool found = false;
+	int i;
+
+	for (i = 0; i < 2000 && !found; i++) {
+		usleep(10000);
+		found = !strncmp(guest_read(EVICT), "state runs", 10) && report("huge") > 0;
+	}
+	printf("# huge %lld, moved %lld after %d ms\n", report("huge"), report("moved"), i * 10);
+	return found;
+}
+
+/*
+ * A slow eviction waits after it found a file's dirty data, which keep a huge page from being
+ * split. The file system may go meanwhile: a kernel that finds the file in use then stops.
+ */
+static void unmounted(void)
+{
+	bool found;
+	pid_t pid;
+	char *p;
+	int err;
+
+	mkdir(MOUNT, 0755);
+	if (!files_are_large() || system("mkfs.ext4 -q -F " DEVICE " 2>/dev/null") ||
+	    mount(DEVICE, MOUNT, "ext4", 0, NULL)) {
+		guest_skip("unmounted", "no file system of huge pages on " DEVICE);
+		return;
+	}
+	evict();
+	guest_write("lists", "drain");
+	p = write_mixed();
+	pid = fork();
+	if (!pid)
+		_exit(-guest_write(EVICT, "1 rate=8192"));
+	found = wait_huge();
+	err = umount(MOUNT) ? errno : 0;
+	guest_check(found && !err, "unmounted", "found %d, %s", found, strerror(err));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	munmap(p, MIXED);
+}
+
 /* ---- pinned for a device ---- */
 
 static void pinned(void)
@@ -197,6 +279,7 @@ int main(void)
 		mapped_cache(disk);
 		dirty_cache(disk);
 		close(disk);
+		unmounted();
 		if (system("rmmod null_blk"))
 			printf("# null_blk stays\n");
 	}
