@@ -140,18 +140,34 @@ void sol_batch_move(struct sol_move_batch *batch)
 	r->longest_us = max(r->longest_us, div_u64(ns, NSEC_PER_USEC));
 }
 
+/* Is @folio, which is locked, of a file with a store behind it? */
+static bool is_of_file(struct folio *folio)
+{
+	return !folio_test_anon(folio) && !folio_test_swapbacked(folio) &&
+	       folio->mapping;
+}
+
+static bool is_of_disk(struct folio *folio)
+{
+	struct super_block *sb = folio->mapping->host->i_sb;
+
+	return sb_is_blkdev_sb(sb) ||
+	       sb->s_type->fs_flags & FS_REQUIRES_DEV;
+}
+
+/*
+ * Would splitting @folio, which is locked, wait for a file server? Its file system is asked to
+ * let go of it first, and some then write it and wait for the server.
+ */
+static bool waits_for_server(struct folio *folio)
+{
+	return is_of_file(folio) && folio_has_private(folio) && !is_of_disk(folio);
+}
+
 /* Do dirty data of a disk's file keep @folio, which is locked, from being split? */
 static bool waits_for_disk(struct folio *folio)
 {
-	struct super_block *sb;
-
-	if (folio_test_anon(folio) || folio_test_swapbacked(folio) ||
-	    !folio_test_dirty(folio) || !folio->mapping)
-		return false;
-	sb = folio->mapping->host->i_sb;
-	/* We don't wait for a file server. */
-	return sb_is_blkdev_sb(sb) ||
-	       sb->s_type->fs_flags & FS_REQUIRES_DEV;
+	return is_of_file(folio) && folio_test_dirty(folio) && is_of_disk(folio);
 }
 
 static void note_unwritten(struct folio *folio, struct sol_unwritten *unwritten)
@@ -178,7 +194,7 @@ bool sol_page_split(struct page *page, struct sol_unwritten *unwritten)
 	if (!can_split || !folio_test_lru(folio) || !folio_trylock(folio))
 		return false;
 	if (page_folio(page) == folio && folio_test_large(folio))
-		split = !static_call(sol_batch_split)(page, NULL, 0);
+		split = !waits_for_server(folio) && !static_call(sol_batch_split)(page, NULL, 0);
 	else
 		split = page_folio(page) == folio;
 	if (!split && page_folio(page) == folio)
