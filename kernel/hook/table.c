@@ -120,6 +120,8 @@ static const struct row rows[] = {
 	{ SYMBOL, true, "init_mm", NULL, LAZY },
 	{ SYMBOL, true, "idle_task", NULL,
 	  "a removed group stays until isolated CPUs of its tasks run others" },
+	{ SYMBOL, true, "lru_add_drain", NULL,
+	  "beside isolated CPUs pages stay that were just faulted" },
 	{ HOOK, false, "copy_string_kernel", NULL, RULES, "linux_binprm", 1 },
 #ifdef SOL_EXEC_OPENS_LATE
 	{ HOOK, false, "security_bprm_creds_for_exec", NULL, RULES,

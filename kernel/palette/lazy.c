@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces that idle CPUs keep.
+ * What CPUs keep: address spaces that ended, and pages in batches.
  *
  * A CPU keeps the address space of the task that it ran last until it runs another
  * one (lazy TLB). The pages of a process that ended are free by then, but for the
@@ -10,6 +10,9 @@
  * A work item on each idle CPU enters the kernel's own address space for a moment,
  * and the CPU lets go of the other one. An isolated CPU, which a task may have for itself
  * that just sleeps, is asked only if the process has ended.
+ *
+ * The same work item empties the CPU's batches of pages that wait for their LRU lists. The
+ * kernel itself can only empty those of all CPUs, isolated ones too.
  *
  * Locking: none. A CPU may begin a real-time task before it has run its work item, and
  * never run it: nobody waits for that without a limit.
@@ -34,6 +37,10 @@ typedef struct task_struct *idle_task_fn(int cpu);
 DEFINE_STATIC_CALL_NULL(sol_idle_task, idle_task_fn);
 static bool knows_idle_task;
 
+typedef void empty_batches_fn(void);
+DEFINE_STATIC_CALL_NULL(sol_empty_batches, empty_batches_fn);
+static bool knows_batches;
+
 static struct mm_struct *kernel_mm;	/* NULL: this kernel hides it */
 static DEFINE_PER_CPU(struct work_struct, let_go_work);
 static DECLARE_WAIT_QUEUE_HEAD(let_go_done);
@@ -41,8 +48,12 @@ static atomic_t asked;
 
 static void let_go_fn(struct work_struct *work)
 {
-	kthread_use_mm(kernel_mm);
-	kthread_unuse_mm(kernel_mm);
+	if (knows_batches)
+		static_call(sol_empty_batches)();
+	if (kernel_mm) {
+		kthread_use_mm(kernel_mm);
+		kthread_unuse_mm(kernel_mm);
+	}
 	if (atomic_dec_and_test(&asked))
 		wake_up(&let_go_done);
 }
@@ -61,19 +72,22 @@ static bool keeps_ended(int cpu)
 	       !get_kernel_nofault(users, &mm->mm_users.counter) && !users;
 }
 
-static bool may_ask(int cpu)
+static bool may_let_go(int cpu)
 {
 	if (!static_call(sol_idle_cpu)(cpu))
 		return false;
 	return !cpu_is_isolated(cpu) || (knows_idle_task && keeps_ended(cpu));
 }
 
-void sol_lazy_let_go(unsigned long timeout)
+static bool is_shared(int cpu)
+{
+	return !cpu_is_isolated(cpu);
+}
+
+static void ask(bool (*may_ask)(int cpu), unsigned long timeout)
 {
 	int cpu;
 
-	if (!kernel_mm)
-		return;
 	cpus_read_lock();
 	for_each_online_cpu(cpu) {
 		if (!may_ask(cpu))
@@ -86,12 +100,25 @@ void sol_lazy_let_go(unsigned long timeout)
 	wait_event_timeout(let_go_done, !atomic_read(&asked), timeout);
 }
 
+void sol_lazy_let_go(unsigned long timeout)
+{
+	if (kernel_mm)
+		ask(may_let_go, timeout);
+}
+
+void sol_lazy_empty_batches(unsigned long timeout)
+{
+	if (knows_batches)
+		ask(is_shared, timeout);
+}
+
 void sol_lazy_init(void)
 {
 	int cpu;
 
 	for_each_possible_cpu(cpu)
 		INIT_WORK(per_cpu_ptr(&let_go_work, cpu), let_go_fn);
+	knows_batches = !sol_bind(sol_empty_batches, "lru_add_drain");
 	knows_idle_task = !sol_bind(sol_idle_task, "idle_task");
 	if (!sol_bind(sol_idle_cpu, "idle_cpu"))
 		kernel_mm = sol_symbol("init_mm");

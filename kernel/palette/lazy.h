@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Address spaces of ended tasks that idle CPUs keep. All may sleep. */
+/* Address spaces of ended tasks, and pages, that CPUs keep. All may sleep. */
 #ifndef SOLOIST_LAZY_H
 #define SOLOIST_LAZY_H
 
@@ -10,7 +10,13 @@
 void sol_lazy_let_go(unsigned long timeout);
 
 /**
- * sol_lazy_init() - find what tells an idle CPU; without it none is asked
+ * sol_lazy_empty_batches() - ask CPUs that are not isolated for pages that wait for LRU lists
+ * @timeout: jiffies that this waits for them at most
+ */
+void sol_lazy_empty_batches(unsigned long timeout);
+
+/**
+ * sol_lazy_init() - find what CPUs are asked by; without it none is asked
  */
 void sol_lazy_init(void);
 

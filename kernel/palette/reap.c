@@ -130,6 +130,11 @@ void sol_reap_drain(void)
 	wait_for_completion_killable_timeout(&drained, DRAIN_JIFFIES);
 }
 
+void sol_reap_drain_shared(void)
+{
+	sol_lazy_empty_batches(DRAIN_JIFFIES);
+}
+
 /* ---- Removed groups ---- */
 
 /* Retire what lost its last reference; returns whether there was any. */

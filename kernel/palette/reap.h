@@ -25,6 +25,9 @@ void sol_reap_now(void);
  */
 void sol_reap_drain(void);
 
+/* The same of CPUs that are not isolated. */
+void sol_reap_drain_shared(void);
+
 /**
  * sol_reap_init() - find what empties the kernel's batches
  *

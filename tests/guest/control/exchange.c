@@ -334,17 +334,19 @@ static void supply_spares(void)
 }
 
 #define TRACING	"/sys/kernel/tracing"
+#define WORKS	TRACING "/events/workqueue/workqueue_execute_start/enable"
 #define LET_GO	"function let_go_fn"
+#define DRAIN	"function lru_add_drain_per_cpu"
 
-/* How often CPUs were asked to let go of ended address spaces; @cpu: that one. */
-static u32 asked(const char *cpu)
+/* How often CPUs did @work; @cpu: that one. */
+static u32 asked(const char *work, const char *cpu)
 {
 	FILE *f = fopen(TRACING "/trace", "r");
 	char line[512];
 	u32 n = 0;
 
 	while (f && fgets(line, sizeof(line), f))
-		n += strstr(line, LET_GO) && (!cpu || strstr(line, cpu));
+		n += strstr(line, work) && (!cpu || strstr(line, cpu));
 	if (f)
 		fclose(f);
 	return n;
@@ -367,9 +369,6 @@ static void sleep_is_spared(void)
 	pid_t child;
 	int tries;
 
-	mount("tracefs", TRACING, "tracefs", 0, NULL);
-	if (set_kernel(TRACING "/events/workqueue/workqueue_execute_start/enable", "1"))
-		guest_die("no tracepoint of workqueues");
 	snprintf(pid, sizeof(pid), "%d", s.pid);
 	if (set_kernel(CGROUP "/alone/cgroup.procs", pid))
 		guest_die("cgroup.procs: %s", strerror(errno));
@@ -377,21 +376,90 @@ static void sleep_is_spared(void)
 		servant_poke(&s);
 		usleep(10000);
 	}
+	set_kernel(TRACING "/trace", "");
 	guest_group("gone", "6");
 	child = fork();
 	if (!child)
 		leave_last();
 	waitpid(child, NULL, 0);
 	guest_ungroup("gone");
-	for (tries = 0; tries < 40 && !asked(NULL); tries++)
+	for (tries = 0; tries < 40 && !asked(LET_GO, NULL); tries++)
 		usleep(100000);
 	usleep(300000);
-	if (!asked(NULL))
+	if (!asked(LET_GO, NULL))
 		guest_skip("isolated-sleeper", "page tables begin in no colour here");
 	else
-		guest_check(!asked("[001]"), "isolated-sleeper", "CPU 1 was asked");
-	set_kernel(TRACING "/events/workqueue/workqueue_execute_start/enable", "0");
+		guest_check(!asked(LET_GO, "[001]"), "isolated-sleeper", "CPU 1 was asked");
 	guest_check(dismiss(&s), "isolated-sleepers-content", "it changed");
+}
+
+/* A process on the isolated CPU whose last pages wait in a batch there. */
+static pid_t wait_in_batch(void)
+{
+	int told[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(told))
+		guest_die("pipe: %s", strerror(errno));
+	pid = fork();
+	if (!pid) {
+		set_kernel(CGROUP "/alone/cgroup.procs", "0");
+		guest_touch(guest_map_anon(5 * GUEST_PAGE), 5 * GUEST_PAGE);
+		write(told[1], "", 1);
+		pause();
+		_exit(0);
+	}
+	read(told[0], &c, 1);
+	close(told[0]);
+	close(told[1]);
+	return pid;
+}
+
+#define COLLAPSE	"/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs"
+
+/*
+ * Pages wait in batches of two CPUs: they move from the one, and the isolated one has peace.
+ * khugepaged and removed groups ask all CPUs for pages, too.
+ */
+static void batches_are_spared(void)
+{
+	struct servant s;
+	int tries, err;
+	pid_t alone;
+	long all;
+
+	set_kernel(COLLAPSE, "3600000");
+	for (tries = 0; tries < 100 && guest_stat("stats", "removed"); tries++)
+		usleep(100000);
+	guest_run_on(2);
+	s = serve(NULL, 16 * GUEST_PAGE, 0);
+	guest_run_on(0);
+	all = s.bytes / GUEST_PAGE;
+	if (guest_writef("groups/one/procs", "%d", s.pid))
+		guest_die("procs: %s", guest_status());
+	alone = wait_in_batch();
+	set_kernel(TRACING "/trace", "");
+	err = recolor("one", "0");
+	guest_check(!err && servant_in(&s, 4) == all, "isolated-others-batches",
+		    "%d: %ld of %ld moved", err, servant_in(&s, 4), all);
+	guest_check(!asked(DRAIN, "[001]") && !asked(LET_GO, "[001]"), "isolated-batches",
+		    "CPU 1 was asked for pages");
+	set_kernel(COLLAPSE, "10000");
+	kill(alone, SIGKILL);
+	waitpid(alone, NULL, 0);
+	guest_check(dismiss(&s), "isolated-batches-content", "it changed");
+}
+
+/* What runs on the isolated CPU is traced. */
+static void nothing_is_asked(void)
+{
+	mount("tracefs", TRACING, "tracefs", 0, NULL);
+	if (set_kernel(WORKS, "1"))
+		guest_die("no tracepoint of workqueues");
+	batches_are_spared();
+	sleep_is_spared();
+	set_kernel(WORKS, "0");
 }
 
 static void isolated(void)
@@ -426,7 +494,7 @@ static void isolated(void)
 		    "%d: %ld of %ld moved", err, servant_in(&s, 4), all);
 	guest_check(dismiss(&s), "isolated-content", "it changed");
 	supply_spares();
-	sleep_is_spared();
+	nothing_is_asked();
 	unisolate();
 	colors("one", "3");
 }
