@@ -209,8 +209,8 @@ ssize_t sol_group_stats_show(struct config_item *item, char *page)
 
 	sol_group_sum(group, &s);
 	return sysfs_emit(page,
-		"tasks %d\npages %llu\nspilled %llu\npage_tables %llu\nhits %llu\nrefills %llu\nexhausted %llu\ncontradicted %llu\nzeroed %llu\nmoved %llu\ngrown %llu\nfreed %llu\nlarge %llu\nhuge_ok %u\ncapacity %llu\nlisted %llu\ncgroup_refused %llu\nlooked %llu\nwaited %llu\ncgroup_present %d\n",
-		atomic_read(&group->refs) - 1,
+		"tasks %u\npages %llu\nspilled %llu\npage_tables %llu\nhits %llu\nrefills %llu\nexhausted %llu\ncontradicted %llu\nzeroed %llu\nmoved %llu\ngrown %llu\nfreed %llu\nlarge %llu\nhuge_ok %u\ncapacity %llu\nlisted %llu\ncgroup_refused %llu\nlooked %llu\nwaited %llu\ncgroup_present %d\n",
+		sol_group_tasks(group),
 		sol_group_used(group), s.spilled,
 		s.page_tables, s.hits, s.refills, s.exhausted, s.contradicted,
 		s.zeroed, s.moved, s.grown, s.freed, s.large, group->huge_ok,

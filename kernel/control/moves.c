@@ -89,7 +89,7 @@ int sol_moves_recolor(struct sol_group *group, pid_t pid,
 
 /* ---- The root's files ---- */
 
-/* The living group of number @id, with a reference; or NULL. */
+/* The living group of number @id, kept; or NULL. */
 static struct sol_group *find_group(u32 id)
 {
 	struct sol_group *group = NULL;
@@ -98,7 +98,7 @@ static struct sol_group *find_group(u32 id)
 	if (id <= SOL_MAX_GROUPS)
 		group = rcu_dereference_protected(sol_groups[id],
 				lockdep_is_held(&sol_group_mutex));
-	if (group && (group->dead || !atomic_inc_not_zero(&group->refs)))
+	if (group && (group->dead || !sol_group_keep(group)))
 		group = NULL;
 	mutex_unlock(&sol_group_mutex);
 	return group;
@@ -118,7 +118,7 @@ static int run(const char *what, const char *page, size_t count, bool recolor)
 				what, w.first);
 	err = recolor ? sol_moves_recolor(group, w.pid, &w.how) :
 			sol_evict(group, &w.how);
-	sol_group_put(group);
+	sol_group_keep_no_more(group);
 	return err;
 }
 

@@ -35,14 +35,32 @@ void sol_group_put(struct sol_group *group)
 {
 	/* Read it now: the group may be freed once our reference is gone. */
 	bool ephemeral = READ_ONCE(group->ephemeral);
+	int guests = atomic_read(&group->guests);
 	int left = atomic_dec_return(&group->refs);
 
-	if (left == 1 && ephemeral)
+	if (left && left <= guests + 1 && ephemeral)
 		queue_work(sol_unbound_wq(), &sol_emptied_work);
 	if (left)
 		return;
 	llist_add(&group->reap, &sol_reap_list);
 	queue_work(sol_unbound_wq(), &sol_reap_work);
+}
+
+bool sol_group_keep(struct sol_group *group)
+{
+	lockdep_assert_held(&sol_group_mutex);
+	if (!atomic_inc_not_zero(&group->refs))
+		return false;
+	atomic_inc(&group->guests);
+	return true;
+}
+
+void sol_group_keep_no_more(struct sol_group *group)
+{
+	mutex_lock(&sol_group_mutex);
+	atomic_dec(&group->guests);
+	mutex_unlock(&sol_group_mutex);
+	sol_group_put(group);
 }
 
 void sol_group_sum(const struct sol_group *group, struct sol_group_stats *sum)

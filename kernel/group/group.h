@@ -169,8 +169,9 @@ enum sol_copies {
  * @cells: NULL: it does not colour (yet, or any more)
  * @stats: per CPU
  * @node: by node
- * @refs: tasks in the group, and one for its directory or its maker. It never
+ * @refs: tasks in the group, @guests, and one for its directory or its maker. It never
  *	rises from zero
+ * @guests: references of others that keep it for long. Changes under sol_group_mutex
  * @reserve: frames to keep in the lists
  * @grow_after: jiffies: until then there is no free colour; sol_group_mutex
  * @colors: sol_group_mutex
@@ -199,6 +200,7 @@ struct sol_group {
 	struct sol_node_state *node;
 	/* Not for the fault path: */
 	atomic_t refs ____cacheline_aligned_in_smp;
+	atomic_t guests;
 	u64 reserve;
 	unsigned long grow_after;
 	struct sol_colors colors;
@@ -309,6 +311,23 @@ void sol_group_get(struct sol_group *group);
 
 /* Give back a reference. Any context. */
 void sol_group_put(struct sol_group *group);
+
+/*
+ * Keep a living group for long, as no task of it: its last task may go meanwhile, and then an
+ * ephemeral group goes. sol_group_mutex is held. Return: false: it has no reference any more.
+ */
+bool sol_group_keep(struct sol_group *group);
+
+/* The end of sol_group_keep(). May sleep. */
+void sol_group_keep_no_more(struct sol_group *group);
+
+/* Tasks in @group, which has a directory, at this moment; exact under sol_group_mutex. */
+static inline u32 sol_group_tasks(const struct sol_group *group)
+{
+	int others = atomic_read(&group->guests) + 1;
+
+	return max(atomic_read(&group->refs) - others, 0);
+}
 
 /* 0; -ENOENT and words if @group was removed. Any context. */
 int sol_group_check_living(const struct sol_group *group);

@@ -146,7 +146,7 @@ static struct sol_group *retire_emptied(void)
 		group = rcu_dereference_protected(sol_groups[id],
 				lockdep_is_held(&sol_group_mutex));
 		if (!group || !group->ephemeral || !group->had_tasks ||
-		    atomic_read(&group->refs) != 1)
+		    sol_group_tasks(group))
 			continue;
 		sol_group_retire(group);
 		sol_group_get(group);
@@ -177,7 +177,7 @@ static void set_ephemeral(struct sol_group *group, bool yes)
 	WRITE_ONCE(group->had_tasks, false);
 	WRITE_ONCE(group->ephemeral, yes);
 	smp_mb();	/* pairs with the reference that a task takes first */
-	if (atomic_read(&group->refs) > 1)
+	if (sol_group_tasks(group))
 		WRITE_ONCE(group->had_tasks, true);
 }
 

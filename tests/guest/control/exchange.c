@@ -527,6 +527,46 @@ static void by_number(void)
 	dismiss(&s);
 }
 
+/* Has the root's slow eviction of group @id moved something? */
+static bool evicts(long long id)
+{
+	return guest_stat("evict", "group") == id && strstr(guest_read("evict"), "state runs") &&
+	       guest_stat("evict", "moved") > 0;
+}
+
+/* Who asks for a job by number is no task of the group, and does not keep it. */
+static void by_number_is_no_task(void)
+{
+	struct servant stranger = serve(NULL, 32 * MIB, 0), s;
+	long long id, tasks;
+	int status, tries;
+	pid_t pid;
+
+	guest_group("passing", "6");
+	s = serve("passing", MIB, 0);
+	id = atoll(guest_read("groups/passing/id"));
+	guest_write("groups/passing/ephemeral", "1");
+	pid = fork();
+	if (!pid)
+		_exit(-guest_writef("evict", "%lld rate=4096", id));
+	for (tries = 0; tries < 1000 && !evicts(id); tries++)
+		usleep(10000);
+	tasks = guest_stat("groups/passing/stats", "tasks");
+	guest_check(evicts(id) && tasks == 1, "by-number-no-task", "%lld tasks, of one", tasks);
+	kill(s.pid, SIGKILL);
+	waitpid(s.pid, NULL, 0);
+	for (tries = 0; tries < 1000 && *guest_read("groups/passing/ephemeral") != 'g'; tries++)
+		usleep(10000);
+	guest_check(tries < 1000, "by-number-keeps-nobody", "the group did not go");
+	if (tries == 1000)
+		kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	guest_check(status == ENOENT << 8, "by-number-ends", "status %#x; %s", status,
+		    guest_read("evict"));
+	guest_ungroup("passing");
+	dismiss(&stranger);
+}
+
 /* A rule made the group: it has no directory. */
 static void ruled(void)
 {
@@ -594,6 +634,7 @@ int main(int argc, char **argv)
 	at_a_rate();
 	isolated();
 	by_number();
+	by_number_is_no_task();
 	ruled();
 	guest_ungroup("one");
 	guest_ungroup("two");
