@@ -49,13 +49,13 @@
 /* ---- Lists ---- */
 
 /*
- * A page from some lists of a group, beginning *@at cells after the cursor. *@at
- * becomes where to go on; 0: all lists were looked at.
+ * A frame from some lists of a group, beginning *@at cells after the cursor. *@at
+ * becomes where to go on; 0: all lists were looked at. Return: @taken is one.
  */
-static struct page *scan_lists(const struct sol_request *rq, int nid,
-			       u32 *at)
+static bool scan_lists(const struct sol_request *rq, int nid, u32 *at,
+		       struct sol_taken *taken)
 {
-	struct page *page = NULL;
+	bool got = false;
 	u32 i, steps = *at, end = steps + SCAN_LISTS;
 	struct node_cells c;
 
@@ -64,31 +64,33 @@ static struct page *scan_lists(const struct sol_request *rq, int nid,
 		if (steps >= c.n)
 			continue;
 		i = node_cells_index(&c, steps);
-		for (; steps < c.n && !page; steps++) {
+		for (; steps < c.n && !got; steps++) {
 			if (steps == end) {
 				*at = steps;
 				break;
 			}
 			if (sol_cell_listed(c.cell[i]))
-				page = sol_store_take(c.cell[i], rq->id,
-						      rq->gfp, rq->use);
+				got = sol_store_take(c.cell[i], rq->id, rq->gfp,
+						     rq->use, taken);
 			i = sol_cells_next(i, c.n, c.per_set);
 		}
-		if (page)
+		if (got)
 			WRITE_ONCE(c.node->cursor, i);
 	}
-	return page;
+	return got;
 }
 
 /* A page from any list of the group: through the per-CPU list, or one by one. */
 static struct page *from_lists(const struct sol_request *rq, int nid)
 {
+	struct sol_taken taken;
 	struct page *page;
 	u32 at = 0;
 
 	page = sol_cpu_list_get(rq->id, nid, rq->gfp, rq->use, false);
 	while (!page) {
-		page = scan_lists(rq, nid, &at);
+		if (scan_lists(rq, nid, &at, &taken))
+			return sol_page_out(taken.pfn, rq->gfp, taken.is_zero, rq->use);
 		if (!at || at >= SCAN_MAX)
 			break;
 	}

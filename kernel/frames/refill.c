@@ -303,6 +303,18 @@ u32 sol_refill_batch(u32 cell)
 	return max_t(u8, batch, 1);
 }
 
+static struct page *page_of_cell(u32 cell, u16 id, gfp_t gfp)
+{
+	struct sol_taken taken;
+	bool got;
+
+	preempt_disable();
+	got = sol_store_take(cell, id, gfp, SOL_USE_MOVABLE, &taken);
+	preempt_enable();
+	return got ? sol_page_out(taken.pfn, gfp, taken.is_zero, SOL_USE_MOVABLE) :
+		     NULL;
+}
+
 struct page *sol_refill_same_color(struct page *page, gfp_t gfp)
 {
 	const struct sol_frame *frame = sol_frames_at(&sol_store,
@@ -318,16 +330,12 @@ struct page *sol_refill_same_color(struct page *page, gfp_t gfp)
 	cell = tag & SOL_TAG_CELL;
 	/* The page is in use, so its group exists. */
 	id = READ_ONCE(frame->link);
-	preempt_disable();
-	new = sol_store_take(cell, id, gfp, SOL_USE_MOVABLE);
-	preempt_enable();
+	new = page_of_cell(cell, id, gfp);
 	if (!new && gfpflags_allow_blocking(gfp)) {
 		users = sol_lists_begin();
 		sol_refill(cell, sol_refill_batch(cell), &budget);
 		sol_lists_end(users);
-		preempt_disable();
-		new = sol_store_take(cell, id, gfp, SOL_USE_MOVABLE);
-		preempt_enable();
+		new = page_of_cell(cell, id, gfp);
 	}
 	return new;
 }

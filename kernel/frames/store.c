@@ -48,8 +48,8 @@ atomic64_t sol_taken, sol_given, sol_lost;
 DEFINE_STATIC_CALL_NULL(sol_post_alloc, sol_post_alloc_fn);
 DEFINE_STATIC_KEY_FALSE(sol_debug_pages);
 
-struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp,
-			    enum sol_page_use use)
+bool sol_store_take(u32 cell, u16 id, gfp_t gfp, enum sol_page_use use,
+		    struct sol_taken *taken)
 {
 	struct sol_group *g = group_get_fast(id);
 	unsigned long flags;
@@ -61,19 +61,20 @@ struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp,
 			      &zero);
 	sol_cell_unlock_irqrestore(cell, -(long)got, flags);
 	if (!got)
-		return NULL;
+		return false;
 	if (unlikely(!sol_frame_fit(pfn, use))) {
 		if (PageHWPoison(pfn_to_page(pfn)))
 			sol_store_drop(pfn);
 		else
 			sol_store_list(pfn, zero);
-		return NULL;
+		return false;
 	}
 	sol_frames_use(&sol_store, cell, pfn, id);
 	if (g)
 		sol_group_charge(g, zero && gfp & __GFP_ZERO,
 				 use == SOL_USE_TABLE);
-	return sol_page_out(pfn, gfp, zero, use);
+	*taken = (struct sol_taken){ pfn, zero };
+	return true;
 }
 
 u32 sol_store_hold(u64 pfn)

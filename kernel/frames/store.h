@@ -204,16 +204,30 @@ static inline bool sol_frame_fit(u64 pfn, enum sol_page_use use)
 }
 
 /**
- * sol_store_take() - a page from the list of a cell
+ * struct sol_taken - a frame that has left the lists and is no page yet
+ * @pfn: its number
+ * @is_zero: it is known to be zero
+ */
+struct sol_taken {
+	u64 pfn;
+	bool is_zero;
+};
+
+/**
+ * sol_store_take() - a frame from the list of a cell
  * @cell: one of the group's
  * @id: of the group, where the page is counted
  * @gfp: of the request; __GFP_ZERO: the page must be zero
  * @use: what the page is for
+ * @taken: becomes the frame
  *
- * Call it in the preempt-off section in which the group's cells were read. Return: a
- * page, as sol_page_out() makes it; NULL: no frame is listed, or it does not fit.
+ * Call it in the preempt-off section in which the group's cells were read, and
+ * sol_page_out() after that section: the kernel's debugging of pages allocates memory.
+ *
+ * Return: false: no frame is listed, or it does not fit.
  */
-struct page *sol_store_take(u32 cell, u16 id, gfp_t gfp, enum sol_page_use use);
+bool sol_store_take(u32 cell, u16 id, gfp_t gfp, enum sol_page_use use,
+		    struct sol_taken *taken);
 
 /* ---- Taking back ---- */
 
