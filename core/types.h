@@ -16,6 +16,7 @@
 #include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/math64.h>
+#include <asm/barrier.h>
 #include <asm/page.h>
 
 static inline unsigned int sol_parity64(u64 x)
@@ -37,6 +38,8 @@ static inline u64 sol_mul_high(u64 a, u64 b)
 
 #define SOL_READ(x)	READ_ONCE(x)
 #define SOL_WRITE(x, v)	WRITE_ONCE(x, v)
+/* Who sees it sees what was written before. */
+#define SOL_WRITE_LAST(x, v)	smp_store_release(&(x), v)
 
 #else /* userspace: Rust crates, unit tests, fuzzers */
 
@@ -72,6 +75,7 @@ static inline u64 sol_mul_high(u64 a, u64 b)
 /* For words that others read without the lock: one whole access. */
 #define SOL_READ(x)	(*(const volatile __typeof__(x) *)&(x))
 #define SOL_WRITE(x, v)	(*(volatile __typeof__(x) *)&(x) = (v))
+#define SOL_WRITE_LAST(x, v)	__atomic_store_n(&(x), v, __ATOMIC_RELEASE)
 
 #endif
 

@@ -171,7 +171,7 @@ static inline void sol_frames_use(struct sol_frames *fs, u32 cell, u32 pfn,
 	struct sol_frame *frame = sol_frames_at(fs, pfn);
 
 	frame->link = owner;
-	SOL_WRITE(frame->tag, cell | SOL_TAG_USED);
+	SOL_WRITE_LAST(frame->tag, cell | SOL_TAG_USED);
 }
 
 /* Return a used or held frame to its list. Return: the owner that it had. */

@@ -36,7 +36,7 @@ static u32 cells_begin(int *users) __acquires(&sol_lists_users)
 	const struct sol_map *map;
 
 	*users = sol_lists_begin();
-	map = READ_ONCE(sol_store.map);
+	map = smp_load_acquire(&sol_store.map);	/* pairs with sol_remap() */
 	return map ? map->n_cells : 0;
 }
 

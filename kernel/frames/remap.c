@@ -113,6 +113,17 @@ static int tables_new(const struct sol_map *map, struct tables *tables,
 	return -ENOMEM;
 }
 
+static void publish(const struct sol_map *map)
+{
+	struct sol_frames frames;
+
+	sol_frames_init(&frames, map, sol_store.frame, sol_store.owned,
+			sol_store.n_frames, sol_store.cell);
+	sol_store.swap_bit = sol_frames_swap_bit(map);
+	/* Last: who sees the map finds its tables (cells_begin()). */
+	smp_store_release(&sol_store.map, map);
+}
+
 int sol_remap(const struct sol_map *map, struct sol_err *err)
 {
 	struct tables tables = { 0 };
@@ -134,12 +145,8 @@ int sol_remap(const struct sol_map *map, struct sol_err *err)
 	swap(tables.states, sol_cell_states);
 	sol_solvers_install(tables.solvers, map ? map->n_ranges : 0);
 	tables.solvers = NULL;
-	if (map) {
-		sol_frames_init(&sol_store, map, sol_store.frame,
-				sol_store.owned, sol_store.n_frames,
-				sol_store.cell);
-		sol_store.swap_bit = sol_frames_swap_bit(map);
-	}
+	if (map)
+		publish(map);
 	tables_free(&tables);
 	return 0;
 }

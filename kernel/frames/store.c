@@ -151,7 +151,8 @@ bool sol_store_adopt(u32 cell, u64 pfn)
 /* Has the frame not come to us (yet)? */
 static bool adopted(const struct sol_frame *frame)
 {
-	return READ_ONCE(frame->tag) & SOL_TAG_USED && !READ_ONCE(frame->link);
+	/* It may have, and a group may have it: sol_frames_use() writes ->link first. */
+	return smp_load_acquire(&frame->tag) & SOL_TAG_USED && !READ_ONCE(frame->link);
 }
 
 static void disown(u64 pfn)
