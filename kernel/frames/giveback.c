@@ -206,6 +206,7 @@ void sol_store_evict(u64 start, u64 end)
 	u32 n = cells_begin(&users), i, left;
 
 	sol_cpu_lists_flush();
+	start = min_t(u64, start, sol_store.n_frames);
 	end = min_t(u64, end, sol_store.n_frames);
 	for (i = 0; i < n; i++) {
 		do {
