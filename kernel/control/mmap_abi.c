@@ -29,6 +29,7 @@
 #include "../palette/colors.h"
 #include "../palette/life.h"
 #include "../palette/map.h"
+#include "../palette/quota.h"
 #include "../hook/hook.h"
 #include "../group/member.h"
 #include "mmap_abi.h"
@@ -37,8 +38,8 @@
 #include "../uapi/soloist.h"
 
 /*
- * Groups that threads of one user without CAP_SYS_ADMIN may make, and those of all users,
- * as a user may have many ids (subuid); there are 65,535 groups.
+ * Groups that threads of one user without CAP_SYS_ADMIN may make, whatever ids it has in
+ * namespaces of its own (subuid), and those of all users; there are 65,535 groups.
  */
 #define USER_GROUPS	64u
 #define ALL_USERS_GROUPS	4096u
@@ -112,6 +113,7 @@ static bool made_for_current(const struct sol_group *group)
 /* May the current user's threads make one more? Those that still have pages count. */
 static int may_make(void)
 {
+	const kuid_t uid = sol_quota_uid();
 	u32 id, of_user = 0, of_all = 0;
 	struct sol_group *group;
 
@@ -124,7 +126,7 @@ static int may_make(void)
 		if (!group || !group->maker)
 			continue;
 		of_all++;
-		of_user += uid_eq(group->maker_uid, current_uid());
+		of_user += uid_eq(group->maker_uid, uid);
 	}
 	mutex_unlock(&sol_group_mutex);
 	if (of_user >= USER_GROUPS)
@@ -147,7 +149,7 @@ static struct sol_group *make_own(void)
 	err = may_make();
 	group = err ? ERR_PTR(err) : sol_group_new("mmap", true);
 	if (!IS_ERR(group)) {
-		group->maker_uid = current_uid();
+		group->maker_uid = sol_quota_uid();
 		group->maker = current->pid;
 		group->maker_start = current->start_boottime;
 	}

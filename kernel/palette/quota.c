@@ -10,8 +10,10 @@
  *
  * Locking: sol_group_mutex guards the list.
  */
+#include <linux/cred.h>
 #include <linux/list.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 #include "../group/group.h"
 #include "../command/status.h"
 #include "map.h"
@@ -60,6 +62,17 @@ u32 sol_quota_limit(const struct sol_quota *quota, u32 colors)
 u32 sol_quota_user_limit(const struct sol_quota *quota, u32 colors)
 {
 	return or_part(READ_ONCE(quota->user_limit), 4, colors);
+}
+
+kuid_t sol_quota_uid(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+	kuid_t uid = current_uid();
+
+	for (; ns->parent; ns = ns->parent)
+		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			uid = ns->owner;
+	return uid;
 }
 
 void sol_quota_begin(struct sol_group *group, struct sol_quota *quota,

@@ -33,6 +33,14 @@ void sol_quota_put(struct sol_quota *quota);	/* NULL: nothing */
 u32 sol_quota_limit(const struct sol_quota *quota, u32 colors);
 u32 sol_quota_user_limit(const struct sol_quota *quota, u32 colors);
 
+/**
+ * sol_quota_uid() - the user whose limit counts for the current task
+ *
+ * Return: the one that made its user namespace. Such a user has many numbers there, and each
+ * would have a limit of its own.
+ */
+kuid_t sol_quota_uid(void);
+
 /* @group, which is new, was made by the rule of @quota for user @uid. */
 void sol_quota_begin(struct sol_group *group, struct sol_quota *quota,
 		     kuid_t uid);

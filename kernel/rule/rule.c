@@ -22,7 +22,6 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
-#include <linux/user_namespace.h>
 
 #include "../command/status.h"
 #include "../group/member.h"
@@ -34,11 +33,13 @@
 #include "rule.h"
 
 #define MAX_USERS	1024
+#define MAX_USERS_OF_ONE	64
 
 /* A user who registered with CAMC's mmap() call. */
 struct coloring_user {
 	struct list_head link;
 	kuid_t uid;
+	kuid_t by;	/* sol_quota_uid() of who registered it */
 	u32 colors;
 };
 
@@ -100,10 +101,26 @@ static struct coloring_user *user_find(kuid_t uid)
 	return NULL;
 }
 
-static int user_add(kuid_t uid, u32 n)
+/* Users that @by answers for. */
+static u32 users_by(kuid_t by)
 {
 	struct coloring_user *user;
+	u32 n = 0;
 
+	list_for_each_entry(user, &users, link)
+		n += uid_eq(user->by, by);
+	return n;
+}
+
+static int user_add(kuid_t uid, u32 n)
+{
+	const kuid_t by = sol_quota_uid();
+	struct coloring_user *user;
+
+	if (users_by(by) >= MAX_USERS_OF_ONE)
+		return sol_deny(-ENOSPC,
+				"mmap: %u users are registered by one, no more fit",
+				MAX_USERS_OF_ONE);
 	if (n_users >= MAX_USERS)
 		return sol_deny(-ENOSPC, "mmap: %u users are registered, no more fit",
 				n_users);
@@ -111,6 +128,7 @@ static int user_add(kuid_t uid, u32 n)
 	if (!user)
 		return sol_no_memory("mmap");
 	user->uid = uid;
+	user->by = by;
 	user->colors = n;
 	list_add(&user->link, &users);
 	n_users++;
@@ -279,21 +297,6 @@ static void rule_count(u64 serial, bool refused)
 	mutex_unlock(&rule_mutex);
 }
 
-/*
- * The user whose limit counts for the current task: the one that made its user namespace.
- * Such a user has many numbers there, and each would have a limit of its own.
- */
-static kuid_t answerable_uid(void)
-{
-	const struct user_namespace *ns = current_user_ns();
-	kuid_t uid = current_uid();
-
-	for (; ns->parent; ns = ns->parent)
-		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
-			uid = ns->owner;
-	return uid;
-}
-
 /* A group with free colours, one reference; or an ERR_PTR, words. */
 static struct sol_group *group_new(const struct sol_rule_grant *grant)
 {
@@ -309,7 +312,7 @@ static struct sol_group *group_new(const struct sol_rule_grant *grant)
 	if (IS_ERR(group))
 		return group;
 	group->exhaust = grant->exhaust;
-	sol_quota_begin(group, grant->quota, answerable_uid());
+	sol_quota_begin(group, grant->quota, sol_quota_uid());
 	err = sol_group_auto(group, &want);
 	if (!err)
 		return group;

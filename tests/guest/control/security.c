@@ -207,6 +207,66 @@ static void test_limit(void)
 		;
 }
 
+static int register_user(void)
+{
+	long r = syscall(SYS_mmap, (unsigned long)COLOR_ON | 1, GUEST_PAGE,
+			 (unsigned long)COLOR_ALLOC, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+
+	return r < 0 ? errno : 0;
+}
+
+static bool registers_as(uid_t uid)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(setuid(uid) ? 2 : register_user() ? 1 : 0);
+	waitpid(pid, &status, 0);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) > 1)
+		guest_die("as user %u: status %#x", uid, status);
+	return !WEXITSTATUS(status);
+}
+
+/* In a child of NOBODY: how many of its subordinate ids (subuid(5)) it registers. */
+static int registers_all(void)
+{
+	int yes = 0, i;
+
+	if (setuid(NOBODY) || unshare(CLONE_NEWUSER) || raise(SIGSTOP))
+		_exit(255);
+	for (i = 1; i <= USER_GROUPS + 6; i++)
+		yes += registers_as(i);
+	return yes;
+}
+
+/* One person with many ids leaves places to others. */
+static void test_registered(void)
+{
+	char path[64];
+	int status, fd;
+	pid_t pid;
+
+	load("mmap_abi=2");
+	pid = fork();
+	if (!pid)
+		_exit(registers_all());
+	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
+		guest_die("a user namespace: status %#x", status);
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+	fd = open(path, O_WRONLY);
+	if (fd < 0 || write(fd, "0 65534 1\n1 100000 100\n", 24) != 24)
+		guest_die("%s: %s", path, strerror(errno));
+	close(fd);
+	kill(pid, SIGCONT);
+	waitpid(pid, &status, 0);
+	guest_check(WIFEXITED(status) && WEXITSTATUS(status) == USER_GROUPS,
+		    "mmap-registers-few-of-one", "status %#x", status);
+	guest_check(registers_as(1000), "mmap-registers-another", "%s",
+		    guest_status());
+}
+
 int main(void)
 {
 	pid_t pid;
@@ -221,6 +281,7 @@ int main(void)
 		exit(guest_exit());
 	}
 	waitpid(pid, NULL, 0);
+	test_registered();
 	load("mmap_abi=1");
 	return guest_exit();
 }
