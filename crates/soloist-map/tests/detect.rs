@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use soloist_core::Interleave;
 use soloist_machine::function::Term;
@@ -154,10 +154,23 @@ fn check_tells_the_right_map_from_a_wrong_one() {
     }
 }
 
-/// Simulated memory whose samples are taken by `sample`.
+/// Simulated memory whose samples are taken by `sample`, each of which takes a microsecond.
 struct Altered<F> {
     source: SimSource,
     sample: F,
+    begun: Instant,
+    samples: u64,
+}
+
+impl<F: FnMut(&mut SimSource, u64, u64) -> u32> Altered<F> {
+    fn of(host: &Machine, sample: F) -> Self {
+        Self {
+            source: SimSource::new(host, SimPool::everywhere(), Noise::LOW, 4),
+            sample,
+            begun: Instant::now(),
+            samples: 0,
+        }
+    }
 }
 
 impl<F: FnMut(&mut SimSource, u64, u64) -> u32> TimingSource for Altered<F> {
@@ -170,7 +183,11 @@ impl<F: FnMut(&mut SimSource, u64, u64) -> u32> TimingSource for Altered<F> {
     fn pool(&self) -> &Pool {
         self.source.pool()
     }
+    fn now(&self) -> Instant {
+        self.begun + Duration::from_micros(self.samples)
+    }
     fn sample(&mut self, a: u64, b: u64) -> u32 {
+        self.samples += 1;
         (self.sample)(&mut self.source, a, b)
     }
 }
@@ -182,13 +199,10 @@ fn a_contradiction_stands_whatever_comes_after_it() {
     let from = host.map.ranges[2].start;
     let checked = |name: &str| {
         // Nothing conflicts above.
-        let mut source = Altered {
-            source: SimSource::new(&host, SimPool::everywhere(), Noise::LOW, 4),
-            sample: |source: &mut SimSource, a, b| match a < from {
-                true => source.sample(a, b),
-                false => 200,
-            },
-        };
+        let mut source = Altered::of(&host, |source: &mut SimSource, a, b| match a < from {
+            true => source.sample(a, b),
+            false => 200,
+        });
         check(&mut source, &known::find(name).unwrap().map, &options(4))
     };
     let wrong = checked("opteron-6128-noninterleaved").unwrap();
@@ -198,7 +212,8 @@ fn a_contradiction_stands_whatever_comes_after_it() {
     assert!(right.to_string().contains("no row conflicts"), "{right}");
 }
 
-/// Some of memory is elsewhere than the map says; then the time is up.
+/// Some of memory is elsewhere than the map says; then the time is up: after that part, or
+/// in it.
 #[test]
 fn what_a_part_contradicts_stands_when_the_time_is_up() {
     let host = known::find("skylake").unwrap();
@@ -215,40 +230,47 @@ fn what_a_part_contradicts_stands_when_the_time_is_up() {
             ..first
         },
     );
-    let checked = |at: u64, deadline: u64| {
-        let mut samples = 0;
-        // One sample takes all the time there is.
-        let mut source = Altered {
-            source: SimSource::new(&host, SimPool::everywhere(), Noise::LOW, 4),
-            sample: |source: &mut SimSource, a, b| {
-                samples += 1;
-                if samples == at {
-                    std::thread::sleep(Duration::from_secs(deadline + 1));
-                }
-                source.sample(a, b)
-            },
-        };
+    // With time for so many samples.
+    let checked = |samples: u64| {
+        let mut source = Altered::of(&host, SimSource::sample);
         let options = Options {
-            deadline: Duration::from_secs(deadline),
+            deadline: Duration::from_micros(samples),
             ..options(1)
         };
         let found = check(&mut source, &map, &options);
-        (samples, found)
+        (source.samples, found)
     };
-    let (all, found) = checked(0, 600);
+    let (all, found) = checked(1 << 32);
     let found = found.unwrap();
     assert_eq!(found.verdict, Verdict::Contradicted, "{found:?}");
-    assert!(!found.checked[0].denied.is_empty(), "{found:?}");
+    let denied = &found.checked[0].denied;
+    assert_eq!(denied[0].1, format!("{end:#x}"), "{found:?}");
     // The sweep comes last: rows are only asked where banks hold.
     assert!(found.checked[0].rows.is_none(), "{found:?}");
-    let (_, cut) = checked(all * 9 / 10, 20);
+    let (_, cut) = checked(all * 9 / 10);
     let cut = cut.unwrap();
     assert_eq!(cut.verdict, Verdict::Contradicted, "{cut:?}");
-    assert!(!cut.checked[0].denied.is_empty(), "{cut:?}");
+    assert_eq!(&cut.checked[0].denied, denied, "{cut:?}");
     assert!(
         cut.checked[0].swept.parts < found.checked[0].swept.parts,
         "{cut:?}"
     );
+    // The least time in which anything is contradicted.
+    let (mut short, mut enough) = (0, all);
+    while enough - short > 256 {
+        let middle = short + (enough - short) / 2;
+        match checked(middle).1 {
+            Ok(_) => enough = middle,
+            Err(_) => short = middle,
+        }
+    }
+    let least = checked(enough).1.unwrap();
+    assert_eq!(least.verdict, Verdict::Contradicted, "{least:?}");
+    let [(_, until)] = least.checked[0].denied.as_slice() else {
+        panic!("{least:?}");
+    };
+    let until = u64::from_str_radix(&until[2..], 16).unwrap();
+    assert!(until < end, "{least:?}");
 }
 
 /// As of a process that is bound to a node (`numactl --membind`).

@@ -138,9 +138,9 @@ impl<'a> Meter<'a> {
     /// A meter over `source` that stops at `deadline` from now.
     pub fn new(source: &'a mut dyn TimingSource, deadline: Duration, seed: u64) -> Self {
         Self {
+            started: source.now(),
             source,
             rng: ChaCha8Rng::seed_from_u64(seed),
-            started: Instant::now(),
             deadline,
             samples: 0,
             recent: Vec::with_capacity(RECENT),
@@ -168,7 +168,7 @@ impl<'a> Meter<'a> {
     /// Time since the meter was made.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        self.started.elapsed()
+        self.source.now().saturating_duration_since(self.started)
     }
 
     /// The source.
@@ -226,7 +226,7 @@ impl<'a> Meter<'a> {
     fn sample(&mut self, a: u64, b: u64, repeats: u32) -> Result<f64, Stop> {
         self.scratch.clear();
         for _ in 0..repeats {
-            if self.samples % CLOCK_EVERY == 0 && self.started.elapsed() > self.deadline {
+            if self.samples % CLOCK_EVERY == 0 && self.elapsed() > self.deadline {
                 return Err(Stop::Deadline);
             }
             self.samples += 1;
@@ -251,7 +251,7 @@ impl<'a> Meter<'a> {
     /// # Errors
     /// When the deadline has passed.
     pub fn stream(&mut self, lines: &[u64]) -> Result<Option<f64>, Stop> {
-        if self.started.elapsed() > self.deadline {
+        if self.elapsed() > self.deadline {
             return Err(Stop::Deadline);
         }
         if lines.is_empty() {

@@ -1,5 +1,7 @@
 //! Where timings come from: real memory or a simulated one.
 
+use std::time::Instant;
+
 use rand_chacha::ChaCha8Rng;
 use soloist_machine::RamRange;
 
@@ -35,6 +37,11 @@ pub trait TimingSource {
 
     /// The pages that can be measured.
     fn pool(&self) -> &Pool;
+
+    /// The clock that deadlines are of.
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
 
     /// Takes more pages of `range` into the pool, where there are some.
     fn fetch(&mut self, _range: &RamRange) {}
