@@ -199,13 +199,17 @@ fn answer(banks: &Item, facts: &Facts, report: &Report, found: &Worth) -> String
             ),
             None if found.is_fit => format!(
                 "Perhaps colour banks here: by a fit through slices of {tasks} tasks private banks save about \
-                 {:.0} % of a memory access with all CPUs busy; `soloist compare` measures one program.",
+                 {:.0} % of a memory access with all CPUs busy, beside readers; `soloist compare` measures one \
+                 program.",
                 100.0 * worth
             ),
-            None => format!(
-                "Colour banks here: with {busy} busy private banks save {:.0} % of a memory access.",
-                100.0 * worth
-            ),
+            None => {
+                let (when, but) = found.except.clone().unwrap_or_default();
+                format!(
+                    "Colour banks here{when}: with {busy} busy private banks save {:.0} % of a memory access{but}.",
+                    100.0 * worth
+                )
+            }
         },
     }
 }
@@ -245,6 +249,9 @@ struct Worth {
     busy: usize,
     /// Whether a fit says it, of all processors, and no measurement.
     is_fit: bool,
+    /// Beside whom alone it is worth that, and what was measured beside others, in words;
+    /// `None`: nothing else was.
+    except: Option<(String, String)>,
 }
 
 /// What private banks save with most processors busy: measured in all banks, else by the fit.
@@ -258,14 +265,12 @@ fn measured_in_all(report: &Report) -> Option<Worth> {
         .cells
         .iter()
         .filter(|cell| report.has_all_banks() && Some(cell.banks as f64) == report.banks);
-    let most = whole.clone().map(|cell| cell.neighbours).max();
-    let whole: Vec<&Cell> = whole.filter(|cell| Some(cell.neighbours) == most).collect();
+    let neighbours = whole.clone().map(|cell| cell.neighbours).max();
+    let whole = whole.filter(|cell| Some(cell.neighbours) == neighbours);
+    let whole: Vec<&Cell> = whole.collect();
     // Pages are what the module colours: where colours of pages were measured, they count.
     let by_pages: Vec<&Cell> = whole.iter().filter(|cell| cell.by_pages).copied().collect();
     let cells = if by_pages.is_empty() { whole } else { by_pages };
-    let saved = |cell: &Cell| cell.saved.ns.median / cell.alone.ns;
-    // Where nothing is shown, whatever may save most bounds what there is to save.
-    let most = |cell: &Cell| cell.saved.ns.high.max(0.0) / cell.alone.ns;
     let shown = cells.iter().copied().filter(|cell| cell.saved.shown);
     let best = shown
         .max_by(|a, b| saved(a).total_cmp(&saved(b)))
@@ -283,6 +288,7 @@ fn measured_in_all(report: &Report) -> Option<Worth> {
         says: format!("Measured in all banks, {how}: {}", best.verdict()),
         busy: best.neighbours + 1,
         is_fit: false,
+        except: except(best, &cells),
     };
     // Beside other co-runners there may be much to save, though nothing is shown.
     let open = cells
@@ -305,6 +311,35 @@ fn measured_in_all(report: &Report) -> Option<Worth> {
     Some(found)
 }
 
+/// What private banks save beside these co-runners, as a share of an access alone.
+fn saved(cell: &Cell) -> f64 {
+    cell.saved.ns.median / cell.alone.ns
+}
+
+/// The same at most. Where nothing is shown, whatever may save most bounds what there is to save.
+fn most(cell: &Cell) -> f64 {
+    cell.saved.ns.high.max(0.0) / cell.alone.ns
+}
+
+/// As [`Worth::except`], of the co-runners beside whom private banks save least: next to nothing,
+/// or less.
+fn except(best: &Cell, cells: &[&Cell]) -> Option<(String, String)> {
+    let little = |cell: &Cell| cell.saved.shown_less || most(cell) < WORTH;
+    let others = cells.iter().filter(|cell| little(cell));
+    let least = others.min_by(|a, b| saved(a).total_cmp(&saved(b)))?;
+    let beside = |cell: &Cell| format!("beside {}", cell.attack.neighbours(cell.neighbours));
+    let but = match least.saved.shown_less {
+        true => format!(
+            "but make one longer {}, by {:.1} % of one alone",
+            beside(least),
+            -100.0 * saved(least)
+        ),
+        false => format!("but at most {:.1} % {}", 100.0 * most(least), beside(least)),
+    };
+    let when = format!(" if co-runners {}", best.attack.does());
+    Some((when, format!(" {}, {but}", beside(best))))
+}
+
 /// By what neighbours cost in all of memory, else by the fit through slices.
 fn by_slices(report: &Report) -> Worth {
     let bound = report
@@ -318,6 +353,7 @@ fn by_slices(report: &Report) -> Worth {
             says: whole.verdict(),
             busy: whole.neighbours + 1,
             is_fit: false,
+            except: None,
         };
     }
     let whole = bound.map_or_else(String::new, |whole| whole.verdict() + " ");
@@ -333,6 +369,7 @@ fn by_slices(report: &Report) -> Worth {
         says: whole + &report.density.verdict(),
         busy: most.map_or(report.processors, |most| most + 1),
         is_fit: fitted.is_some(),
+        except: None,
     }
 }
 

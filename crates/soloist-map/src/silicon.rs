@@ -61,6 +61,16 @@ pub enum Attack {
 }
 
 impl Attack {
+    /// What they do, in words.
+    #[must_use]
+    pub fn does(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Both => "read and write",
+        }
+    }
+
     /// So many neighbours that do it, in words.
     #[must_use]
     pub fn neighbours(self, count: usize) -> String {
@@ -70,7 +80,7 @@ impl Attack {
             (Self::Both, 1) => "1 co-runner that reads and writes".to_owned(),
             (Self::Read, n) => format!("{n} readers"),
             (Self::Write, n) => format!("{n} writers"),
-            (Self::Both, n) => format!("{n} co-runners that read and write"),
+            (Self::Both, n) => format!("{n} co-runners that {}", self.does()),
         }
     }
 }

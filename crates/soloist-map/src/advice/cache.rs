@@ -135,7 +135,7 @@ fn by_map(facts: &Facts, found: &Measured<'_>, nothing: Item) -> Item {
         (_, Some(why)) => (false, why.clone()),
         (Some(0 | 1), _) => (
             false,
-            "The last level is hashed or not known: page colours divide nothing of it.".to_owned(),
+            "The map has none: the last level hashes its sets, or they are not known.".to_owned(),
         ),
         (Some(colors), _) => (true, format!("The map has {colors} cache colours.")),
         (None, _) => (

@@ -222,7 +222,35 @@ fn what_one_attack_shows_does_not_decide_for_another() {
         assert!(closed.starts_with("Don't colour"), "{ns}: {closed}");
     }
     let much = said(60.0, 80.0);
-    assert!(much.starts_with("Colour banks here"), "{much}");
+    assert!(much.starts_with("Colour banks here: "), "{much}");
+}
+
+/// Much that is shown beside writers is not said of readers, beside whom it is nothing or less.
+#[test]
+fn colours_are_advised_only_beside_whom_they_help() {
+    let said = |mut beside_readers: Cell| {
+        let mut of = report(16, 60.0);
+        of.cells[0].attack = Attack::Write;
+        beside_readers.attack = Attack::Read;
+        of.cells.push(beside_readers);
+        advise(&Facts::default(), Some(&of)).answer
+    };
+    let mut worse = cell(16, -10.0);
+    worse.saved.shown_less = true;
+    assert_eq!(
+        said(worse),
+        "Colour banks here if co-runners write: with all CPUs busy private banks save 60 % of a memory access \
+         beside 7 writers, but make one longer beside 7 readers, by 10.0 % of one alone."
+    );
+    assert_eq!(
+        said(unsure(Attack::Read, 7, 2.0)),
+        "Colour banks here if co-runners write: with all CPUs busy private banks save 60 % of a memory access \
+         beside 7 writers, but at most 2.0 % beside 7 readers."
+    );
+    for also in [cell(16, 30.0), unsure(Attack::Read, 7, 40.0)] {
+        let said = said(also);
+        assert!(said.starts_with("Colour banks here: "), "{said}");
+    }
 }
 
 /// Slices of 4 to 32 banks beside seven neighbours, in which private banks save this much of 100
