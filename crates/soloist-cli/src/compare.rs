@@ -13,7 +13,7 @@ use soloist_host::observe::Summary;
 use soloist_host::run::write_forever;
 
 use crate::number::whole;
-use crate::{complete, out, status, table, Ctx, Misuse};
+use crate::{complete, out, table, Ctx, Misuse};
 
 /// Memory that the co-runner of this program's own writes to, bytes.
 const CO_RUNNER: usize = 64 << 20;
@@ -269,8 +269,8 @@ impl Found<'_> {
         // The runs took minutes: whichever of the two can be had is had.
         let file = args.csv.as_deref();
         let written = file.map_or(Ok(()), |file| out::write(file, csv(self.conditions)));
-        out::both(printed, written)?;
-        Ok(status(self.damage.is_empty()))
+        let is_whole = self.damage.is_empty();
+        Ok(ctx.judged(out::both(printed, written), is_whole))
     }
 
     fn print(&self, ctx: &Ctx) -> Result<()> {

@@ -538,6 +538,12 @@ fn a_table_that_leaves_bits_open_makes_an_incomplete_file() {
     assert_eq!(kept.status.code(), Some(1), "{said}");
     assert!(said.contains("refuses: the map is incomplete"), "{said}");
     assert!(output(&["map", "solve", &table]).status.success());
+    // Though nobody reads it.
+    let (reader, unread) = std::os::unix::net::UnixStream::pair().unwrap();
+    drop(reader);
+    let mut solve = soloist(&["map", "solve", "--json", &table, "-o", &file]);
+    let status = solve.stdout(OwnedFd::from(unread)).status();
+    assert_eq!(status.unwrap().code(), Some(1));
 }
 
 /// The host bridge says where memory lies, to the MiB, and nothing of banks.

@@ -75,9 +75,12 @@ fn a_closed_pipe_ends_it_quietly() {
 #[test]
 fn a_closed_pipe_makes_nothing_good() {
     let nothing = tempfile::tempdir().unwrap();
-    let commands: [&[&str]; 4] = [
+    let runs = ["--noise", "closed", "--runs", "2"];
+    let runs = [&["map", "detect", "--simulate", "skylake"][..], &runs].concat();
+    let commands: [&[&str]; 5] = [
         &["doctor"],
         &["doctor", "--json"],
+        &runs,
         &["map", "check", "-m", "haswell", "--simulate", "skylake"],
         &[
             "bench",

@@ -131,9 +131,18 @@ impl Counts {
     }
 
     /// Does a count contradict the map?
-    #[must_use]
-    pub fn is_against(&self) -> bool {
+    fn is_against(&self) -> bool {
         !self.against.is_empty()
+    }
+
+    /// The verdict on the map that timing gave this one: a count that contradicts the map
+    /// outweighs it.
+    #[must_use]
+    pub fn over(&self, timing: Verdict) -> Verdict {
+        match self.is_against() {
+            true => Verdict::Contradicted,
+            false => timing,
+        }
     }
 
     /// All of it, a sentence each.
@@ -222,14 +231,16 @@ mod tests {
         let judged = |counted: Option<&Counted>| {
             let about = (machine.host.channels, machine.about.trust);
             let says = Counts::of(counted, &machine.map, about.0, about.1);
-            (says.is_against(), says.said().collect::<Vec<_>>())
+            (says.over(Verdict::Fits), says.said().collect::<Vec<_>>())
         };
         let same = vec!["EDAC (F10h) counts the same".to_owned()];
-        assert_eq!(judged(Some(&counted)), (false, same));
+        assert_eq!(judged(Some(&counted)), (Verdict::Fits, same));
         counted.channels = 4;
-        let (is_against, said) = judged(Some(&counted));
-        assert!(is_against && said[0].contains("counts 4 channels"));
-        let (is_against, said) = judged(None);
-        assert!(!is_against && said[0].contains("not checked by count"));
+        let (verdict, said) = judged(Some(&counted));
+        assert_eq!(verdict, Verdict::Contradicted);
+        assert!(said[0].contains("counts 4 channels"), "{said:?}");
+        let (verdict, said) = judged(None);
+        assert_eq!(verdict, Verdict::Fits);
+        assert!(said[0].contains("not checked by count"), "{said:?}");
     }
 }

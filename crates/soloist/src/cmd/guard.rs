@@ -21,7 +21,7 @@ use soloist_cli::complete;
 use soloist_cli::machine::named;
 use soloist_cli::number::whole;
 use soloist_cli::table;
-use soloist_cli::{out, status, Ctx, Misuse};
+use soloist_cli::{out, Ctx, Misuse};
 
 use super::map::map_for;
 
@@ -405,12 +405,11 @@ impl Rmin {
             machine: map.name(),
             bank: one_bank(&memory, &map, 1)?,
         };
-        if ctx.json {
-            ctx.print_json(&measured)?;
-        } else {
-            outln!("{}", measured.text())?;
-        }
-        Ok(status(measured.bank.is_plausible()))
+        let printed = match ctx.json {
+            true => ctx.print_json(&measured),
+            false => outln!("{}", measured.text()),
+        };
+        Ok(ctx.judged(printed, measured.bank.is_plausible()))
     }
 
     fn computed(&self, ctx: &Ctx) -> Result<ExitCode> {

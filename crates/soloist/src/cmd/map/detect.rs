@@ -25,7 +25,7 @@ use super::sources::{self, Place, Wanted};
 use super::tools;
 use soloist_cli::number::whole;
 use soloist_cli::weigh;
-use soloist_cli::{out, status, Ctx, Misuse};
+use soloist_cli::{out, Ctx, Misuse};
 
 /// What `soloist map detect` takes.
 #[derive(Debug, clap::Args)]
@@ -223,8 +223,8 @@ fn summarise(machine: &Machine, reports: &[Report], ctx: &Ctx) -> Result<ExitCod
         slowest_seconds: reports.iter().map(|r| r.seconds).fold(0.0, f64::max),
         failures: reports.iter().filter(|report| !good(report)).collect(),
     };
-    if ctx.json {
-        ctx.print_json(&runs)?;
+    let printed = if ctx.json {
+        ctx.print_json(&runs)
     } else {
         let mut out = format!(
             "{}: recovered exactly in {} of {} runs, slowest {:.2} s\n",
@@ -234,9 +234,9 @@ fn summarise(machine: &Machine, reports: &[Report], ctx: &Ctx) -> Result<ExitCod
             let why = report.differences.join("; ");
             writeln!(out, "  seed {}: {why}", report.seed)?;
         }
-        super::put(&out)?;
-    }
-    Ok(status(runs.recovered == runs.runs))
+        super::put(&out)
+    };
+    Ok(ctx.judged(printed, runs.recovered == runs.runs))
 }
 
 fn measure(args: &Args, tried: Vec<Finding>, ctx: &Ctx) -> Result<ExitCode> {
@@ -320,7 +320,7 @@ fn text_of(report: &Report) -> Result<String> {
     }
     if let Some(classes) = &report.classes {
         classes_text(&mut out, classes)?;
-        if let Some(fleeting) = &report.fleeting {
+        if let Some(fleeting) = report.fleeting.as_ref().filter(|_| classes.classes > 0) {
             writeln!(out, "{fleeting}")?;
         }
     }
@@ -415,6 +415,12 @@ fn classes_text(out: &mut String, classes: &Classes) -> Result<()> {
         classes.pages.len(),
         classes.classes
     )?;
+    if classes.classes == 0 {
+        out.push_str(
+            "So nothing is known of classes; more time (--deadline) may sort some pages.\n",
+        );
+        return Ok(());
+    }
     out.push_str(match classes.functions.is_empty() {
         true => "Pages of different classes share no bank; pages of one share some.\n",
         false => {
@@ -433,7 +439,7 @@ fn classes_text(out: &mut String, classes: &Classes) -> Result<()> {
         "Physical addresses are not known here (no root, or a virtual machine): this holds for \
          the very pages measured, until the host moves them.\n",
     );
-    if classes.classes < 2 {
+    if classes.classes == 1 {
         out.push_str("There is but one class: nothing to colour by.\n");
     }
     Ok(())
@@ -481,5 +487,14 @@ mod tests {
         report.refused = refused;
         assert!(!is_good(&report));
         assert!(text_of(&report).unwrap().contains("Free pages go."));
+        // The time was up before a page was sorted.
+        let classes = report.classes.as_mut().unwrap();
+        classes.classes = 0;
+        classes.pages.iter_mut().for_each(|page| page.class = None);
+        let none = text_of(&report).unwrap();
+        assert!(none.contains("nothing is known of classes"), "{none}");
+        assert!(!none.contains("share"), "{none}");
+        assert!(!none.contains("one class"), "{none}");
+        assert!(!none.contains("Free pages go."), "{none}");
     }
 }

@@ -99,9 +99,9 @@ fn finish(chosen: &Chosen, tried: &[Finding], wanted: &Wanted, ctx: &Ctx) -> Res
         super::write_machine(path, &chosen.text)?;
     }
     let refused = weigh::objections(machine).against;
-    let status = status(wanted.output.is_none() || refused.is_empty());
+    let is_good = wanted.output.is_none() || refused.is_empty();
     if ctx.json {
-        ctx.print_json(&Report {
+        let printed = ctx.print_json(&Report {
             from: chosen.from,
             machine: &about.name,
             trust: about.trust,
@@ -110,8 +110,8 @@ fn finish(chosen: &Chosen, tried: &[Finding], wanted: &Wanted, ctx: &Ctx) -> Res
             ranges: &machine.map.ranges,
             text: machine.map_text(),
             refused,
-        })?;
-        return Ok(status);
+        });
+        return Ok(ctx.judged(printed, is_good));
     }
     errln!("taken: {}, {}", chosen.from, about.trust);
     for check in &chosen.checks {
@@ -121,5 +121,5 @@ fn finish(chosen: &Chosen, tried: &[Finding], wanted: &Wanted, ctx: &Ctx) -> Res
         Some(path) => super::wrote(path, &refused),
         None => super::put(&chosen.text)?,
     }
-    Ok(status)
+    Ok(status(is_good))
 }

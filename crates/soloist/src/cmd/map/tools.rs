@@ -33,7 +33,7 @@ use soloist_map::sources::registers;
 use soloist_cli::complete;
 use soloist_cli::machine::named;
 use soloist_cli::number::whole;
-use soloist_cli::{progress, status, weigh, Ctx, Misuse};
+use soloist_cli::{progress, weigh, Ctx, Misuse};
 
 /// What `soloist map convert` takes.
 #[derive(Debug, clap::Args)]
@@ -348,8 +348,8 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
     let machine = emit(&text, output, ctx)?;
     // Who solves a table is often not its machine: whether it fits is asked there.
     let refused: Vec<String> = weigh::incomplete(&machine).into_iter().collect();
-    if ctx.json {
-        ctx.print_json(&serde_json::json!({
+    let printed = match ctx.json {
+        true => ctx.print_json(&serde_json::json!({
             "rows": solved.rows,
             "left_out": solved.left_out,
             "trust": trust,
@@ -360,17 +360,19 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
             "text": machine.map_text(),
             "machine": text,
             "refused": refused,
-        }))?;
-    }
-    Ok(written(output, &refused, ctx))
+        })),
+        false => Ok(()),
+    };
+    Ok(written(output, &refused, printed, ctx))
 }
 
-/// Says what was written; the status: 0 promises that `soloist up` takes the file.
-fn written(output: Option<&Path>, refused: &[String], ctx: &Ctx) -> ExitCode {
+/// Says what was written, where the rest was `printed`; the status: 0 promises that `soloist up`
+/// takes the file.
+fn written(output: Option<&Path>, refused: &[String], printed: Result<()>, ctx: &Ctx) -> ExitCode {
     if let Some(path) = output.filter(|_| !ctx.json) {
         super::wrote(path, refused);
     }
-    status(output.is_none() || refused.is_empty())
+    ctx.judged(printed, output.is_none() || refused.is_empty())
 }
 
 /// Runs `registers`.
@@ -395,15 +397,16 @@ pub fn read_registers(args: &Registers, output: Option<&Path>, ctx: &Ctx) -> Res
         Some(_) => weigh::incomplete(&machine).into_iter().collect(),
         None => weigh::objections(&machine).against,
     };
-    if ctx.json {
-        ctx.print_json(&serde_json::json!({
+    let printed = match ctx.json {
+        true => ctx.print_json(&serde_json::json!({
             "ranges": map.ranges,
             "text": machine.map_text(),
             "machine": text,
             "refused": refused,
-        }))?;
-    }
-    Ok(written(output, &refused, ctx))
+        })),
+        false => Ok(()),
+    };
+    Ok(written(output, &refused, printed, ctx))
 }
 
 /// The map in the registers of an AMD Family 10h processor, of this machine or a dump.
@@ -453,7 +456,7 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
         }
     };
     let is_guest = args.simulate.is_none() && !is_bare_metal(&Host::live()) && !args.trust_guest;
-    let verdict = judged(found.verdict, is_guest);
+    let verdict = counted.over(judged(found.verdict, is_guest));
     let why = why_unknown(verdict, &found, is_guest);
     let printed = match ctx.json {
         true => ctx.print_json(&serde_json::json!({
@@ -471,9 +474,12 @@ pub fn check(args: &Check, ctx: &Ctx) -> Result<ExitCode> {
     if let Some(why) = why.filter(|_| !ctx.json && !found.checked.is_empty()) {
         errln!("{why}");
     }
-    let is_good = verdict == Verdict::Fits && !counted.is_against();
-    Ok(ctx.judged(printed, is_good))
+    Ok(ctx.judged(printed, verdict == Verdict::Fits))
 }
+
+/// Parts of memory that contradict a map and are listed: another machine's map is contradicted
+/// nearly everywhere.
+const MOST_DENIED: usize = 8;
 
 fn text_of(machine: &Machine, verdict: Verdict, found: &Outcome) -> String {
     let mut out = String::new();
@@ -486,8 +492,15 @@ fn text_of(machine: &Machine, verdict: Verdict, found: &Outcome) -> String {
         ));
         out.extend(one.rows.iter().map(text_of_rows));
     }
-    for (start, end) in found.checked.iter().flat_map(|one| &one.denied) {
+    let mut denied = found.checked.iter().flat_map(|one| &one.denied);
+    for (start, end) in denied.by_ref().take(MOST_DENIED) {
         out.push_str(&format!("contradicted: {start} to {end} is elsewhere\n"));
+    }
+    match denied.count() {
+        0 => {}
+        more => out.push_str(&format!(
+            "contradicted: {more} more parts (--json lists them)\n"
+        )),
     }
     for range in &found.unmeasured {
         let Unmeasured {
