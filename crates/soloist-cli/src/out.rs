@@ -74,12 +74,15 @@ fn replaceable(file: &Path) -> Option<PathBuf> {
 }
 
 /// Writes a file whole: a reader, or a power cut, finds the old one or the new
-/// one. What is there and is no plain file, a device say, stays.
+/// one. A link stays one, and so does what is no plain file, a device say.
 pub fn replace(file: &Path, text: &str) -> io::Result<()> {
     if fs::metadata(file).is_ok_and(|there| !there.is_file()) {
         return Err(io::Error::other("is there, and no plain file"));
     }
-    put_beside(file, text).map_err(Failed::into)
+    match fs::canonicalize(file) {
+        Err(_) if file.is_symlink() => fs::write(file, text),
+        target => put_beside(target.as_deref().unwrap_or(file), text).map_err(Failed::into),
+    }
 }
 
 /// Why a new file did not take the place of another.
@@ -213,16 +216,24 @@ mod tests {
     #[test]
     fn links_stay() {
         let folder = Folder::new("links");
-        symlink("later", folder.of("link")).unwrap();
-        for text in ["new", "newer"] {
-            write(&folder.of("link"), text).unwrap();
-            assert!(folder.of("link").is_symlink());
-            assert_eq!(folder.read("later"), text);
+        let replacing = |file: &Path, text: &str| Ok(replace(file, text)?);
+        let writing = |file: &Path, text: &str| write(file, text);
+        for (name, put) in [
+            ("one", &writing as &dyn Fn(&Path, &str) -> Result<()>),
+            ("two", &replacing),
+        ] {
+            let (link, later) = (folder.of(name), format!("{name} later"));
+            symlink(&later, &link).unwrap();
+            for text in ["new", "newer"] {
+                put(&link, text).unwrap();
+                assert!(link.is_symlink(), "{name}");
+                assert_eq!(folder.read(&later), text);
+            }
         }
-        fs::write(folder.of("one"), "old").unwrap();
-        fs::hard_link(folder.of("one"), folder.of("two")).unwrap();
-        write(&folder.of("one"), "new").unwrap();
-        assert_eq!(folder.read("two"), "new");
+        fs::write(folder.of("three"), "old").unwrap();
+        fs::hard_link(folder.of("three"), folder.of("four")).unwrap();
+        write(&folder.of("three"), "new").unwrap();
+        assert_eq!(folder.read("four"), "new");
     }
 
     /// A name for which there is none longer.

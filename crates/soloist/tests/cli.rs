@@ -831,14 +831,18 @@ fn names_are_completed() {
 fn what_is_saved_is_applied_already() {
     let machine = small();
     let file = machine.path().join("saved.toml").display().to_string();
+    // The made-up map is no known machine's: who unloads the module now could not go back.
     let saved = output(machine.path(), &["save", &file]);
-    assert!(saved.status.success(), "{saved:?}");
+    assert_eq!(saved.status.code(), Some(1), "{saved:?}");
+    let said = String::from_utf8(saved.stderr).unwrap();
+    assert!(said.contains("`soloist apply` refuses"), "{said}");
     let text = fs::read_to_string(&file).unwrap();
     assert!(
         text.contains("[groups.core0]") && text.contains("[rules.video]"),
         "{text}"
     );
-    // The made-up map is no known machine's.
+    let refused = output(machine.path(), &["apply", "--dry-run", &file]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     fs::write(&file, text.replace("machine = \"small\"\n", "")).unwrap();
     let plan = output(machine.path(), &["apply", "--dry-run", &file]);
     assert_eq!(
@@ -864,6 +868,17 @@ fn what_is_saved_is_applied_already() {
         missing.contains("`soloist save /nowhere.toml`"),
         "{missing}"
     );
+}
+
+#[test]
+fn what_a_known_machine_has_is_saved_whole() {
+    let machine = small();
+    let known = soloist_machine::known::find("raspberry-pi-4").unwrap();
+    let map = machine.path().join("sys/kernel/config/soloist/map");
+    fs::write(map, known.addr_map().to_string()).unwrap();
+    let saved = output(machine.path(), &["save", "-"]);
+    assert!(saved.status.success(), "{saved:?}");
+    assert!(saved.stderr.is_empty(), "{saved:?}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use soloist_machine::{known, Machine};
 
 use super::up;
 use soloist_cli::weigh;
-use soloist_cli::{out, Ctx, Misuse};
+use soloist_cli::{out, status, Ctx, Misuse};
 
 /// Where what shall survive a reboot is kept.
 const FILE: &str = "/etc/soloist/soloist.toml";
@@ -25,7 +25,11 @@ const FILE: &str = "/etc/soloist/soloist.toml";
 /// `soloist apply` restores them; soloist.service does so early in boot. `save` leaves
 /// out groups that `soloist run` made for one command.
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!["soloist save", "soloist save -"])]
+#[command(after_help = examples![
+    status "0 done, 1 failed, or `soloist apply` would refuse the file; 2 misused";
+    "soloist save",
+    "soloist save -",
+])]
 pub struct SaveArgs {
     /// The file; `-`: standard output.
     #[arg(value_name = "FILE", default_value = FILE)]
@@ -67,9 +71,8 @@ pub fn save(args: SaveArgs, ctx: &Ctx) -> Result<ExitCode> {
     let control = Control::open(&Host::live())?;
     let mut config = Config::now(&control)?;
     config.note_later(&Host::live());
-    if let Ok(loaded) = control.map() {
-        name_machine(&mut config, &loaded);
-    }
+    let loaded = control.map();
+    let is_whole = loaded.is_err() || loaded.is_ok_and(|loaded| name_machine(&mut config, &loaded));
     let text = config.text()?;
     let is_printed = args.file.as_os_str() == "-";
     if !is_printed {
@@ -87,7 +90,7 @@ pub fn save(args: SaveArgs, ctx: &Ctx) -> Result<ExitCode> {
             counted(config.rules.len() as u64, "rule")
         )?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(status(is_whole))
 }
 
 fn write(file: &Path, text: &str) -> Result<()> {
@@ -97,21 +100,22 @@ fn write(file: &Path, text: &str) -> Result<()> {
     out::replace(file, text).with_context(|| file.display().to_string())
 }
 
-/// Names the machine so that `apply` finds the `loaded` map again, and says so
-/// where none is found. What was forced once stays forced.
-fn name_machine(config: &mut Config, loaded: &AddrMap) {
-    match up::loaded_machine(loaded) {
-        Some((source, machine)) => {
-            config.machine = Some(source);
-            config.force = !weigh::objections(&machine).against.is_empty();
-        }
-        None => errln!(
-            "soloist: no known machine has the map that is loaded, {}: write its file's path at \
-             `machine =`, or copy it to {} and save again",
+/// Names the machine so that `apply` finds the `loaded` map again; whether there is one. What was
+/// forced once stays forced.
+fn name_machine(config: &mut Config, loaded: &AddrMap) -> bool {
+    let Some((source, machine)) = up::loaded_machine(loaded) else {
+        errln!(
+            "soloist: no known machine has the map that is loaded, {}, so `soloist apply` refuses \
+             this file: write the path of the machine's file at `machine =`, or copy that to {} and \
+             save again",
             loaded.name(),
             up::DEFAULT_MACHINE
-        ),
-    }
+        );
+        return false;
+    };
+    config.machine = Some(source);
+    config.force = !weigh::objections(&machine).against.is_empty();
+    true
 }
 
 #[derive(Serialize)]
