@@ -149,7 +149,7 @@ fn data_of_files_is_not_its_own_while_it_is_read() {
     let mappings = smaps(&[
         ("00400000-00401000", "r-xp 00000000 08:01 7   /bin/prog"),
         ("00401000-00402000", "r--p 00001000 08:01 7   /bin/prog"),
-        ("00a00000-00a02000", "r--p 00000000 08:01 10   /var/data"),
+        ("00a00000-00a03000", "r--p 00000000 08:01 10   /var/data"),
     ]);
     machine.file("proc/100/smaps", &mappings);
     machine.words(
@@ -159,12 +159,14 @@ fn data_of_files_is_not_its_own_while_it_is_read() {
             (0x401, PRESENT | FILE | (OUT + 1)),
             (0xa00, PRESENT | FILE | (OUT + 1)),
             (0xa01, PRESENT | EXCLUSIVE | (IN + 1)),
+            // Where it lies in the colours it is no more its own.
+            (0xa02, PRESENT | FILE | (IN + 2)),
         ],
     );
     let report = report(&machine);
     let not: Vec<(Reason, u64)> = report.total.not_in_color.into_iter().collect();
     assert_eq!(not, [(Reason::FileCache, 1), (Reason::FileData, 1)]);
-    assert_eq!((report.total.present, report.total.in_color), (4, 2));
+    assert_eq!((report.total.present, report.total.in_color), (5, 3));
     assert_eq!((report.own.present, report.own.in_color), (3, 2));
 }
 

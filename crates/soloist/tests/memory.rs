@@ -101,6 +101,11 @@ fn evict_and_recolor_are_one_write_each() {
     said(&machine, &args, 0);
     let written = fs::read_to_string(file(&machine, "evict")).unwrap();
     assert_eq!(written, "1 rate=1000000\n");
+    // JSON has what the text says.
+    let evicted = said(&machine, &["group", "set", "core0", "--evict", "--json"], 0);
+    let evicted: serde_json::Value = serde_json::from_str(&evicted).unwrap();
+    assert_eq!(evicted["moved"][0]["whose"], "others in core0");
+    assert_eq!(evicted["moved"][0]["dropped"], 0);
     said(&machine, &["recolor", "core0"], 0);
     assert_eq!(
         fs::read_to_string(file(&machine, "recolor")).unwrap(),
@@ -160,10 +165,42 @@ fn with_a_process(machine: &TempDir) {
     put("task/100/comm", b"prog\n");
     let smaps = "00400000-00401000 rw-p 00000000 00:00 0   [heap]\nSize:  4 kB\nRss:  4 kB\n";
     put("smaps", smaps.as_bytes());
+    has_page(machine, 1 << 63 | 1 << 56 | 0x10);
+}
+
+/// The page of process 100, as pagemap tells it.
+fn has_page(machine: &TempDir, page: u64) {
     let mut pagemap = vec![0; 0x401 * 8];
-    let page: u64 = 1 << 63 | 1 << 56 | 0x10;
     pagemap[0x400 * 8..].copy_from_slice(&page.to_ne_bytes());
-    put("pagemap", &pagemap);
+    fs::write(machine.path().join("proc/100/pagemap"), &pagemap).unwrap();
+}
+
+/// Of a process that is on swap nothing shows where its memory was.
+#[test]
+fn no_page_in_memory_is_no_page_in_colour() {
+    let machine = telling();
+    with_a_process(&machine);
+    has_page(&machine, 1 << 62);
+    let swapped = said(&machine, &["verify", "100", "--strict"], 1);
+    assert!(swapped.contains("its own  none in memory"), "{swapped}");
+    assert!(!swapped.contains("100.0 %"), "{swapped}");
+}
+
+/// Without a group, too, pages are told that the map does not have.
+#[test]
+fn pages_outside_the_map_are_in_no_bank_set() {
+    let machine = telling();
+    with_a_process(&machine);
+    fs::write(file(&machine, "members"), "").unwrap();
+    let inside = said(&machine, &["verify", "100"], 0);
+    assert!(
+        inside.contains("total 1 pages in 1 bank set, 0 swapped"),
+        "{inside}"
+    );
+    has_page(&machine, 1 << 63 | 0x10_0000);
+    let outside = said(&machine, &["verify", "100"], 0);
+    let words = "total 1 pages in 0 bank sets, 1 outside the address map, 0 swapped";
+    assert!(outside.contains(words), "{outside}");
 }
 
 /// `soloist group list` says "none yet" of it.
@@ -189,6 +226,15 @@ fn strict_banks_fails_where_nothing_tells_who_holds_them() {
     let alone = "own 50\nfree 50\none_of 1\n";
     fs::write(file(&machine, "occupancy"), alone).unwrap();
     said(&machine, &strict, 0);
+    // Of more than 16 GiB the module looks at a part.
+    let part = alone.replace("one_of 1", "one_of 4");
+    fs::write(file(&machine, "occupancy"), part).unwrap();
+    let untold = said(&machine, &strict, 1);
+    let words = "can't be seen: none were seen in one stretch of memory in 4";
+    assert!(untold.contains(words), "{untold}");
+    fs::write(file(&machine, "mode"), "shareable\n").unwrap();
+    said(&machine, &strict, 0);
+    fs::write(file(&machine, "mode"), "exclusive\n").unwrap();
     fs::remove_file(file(&machine, "occupancy")).unwrap();
     let untold = said(&machine, &strict, 1);
     let words = "whether others hold memory in core0's colours can't be seen";

@@ -413,11 +413,16 @@ impl Report {
         Ok(())
     }
 
-    /// Its groups with colours of which nothing tells who holds their memory.
+    /// Its groups with colours of which nothing tells who holds their memory, or of exclusive
+    /// ones only a part of memory: that nobody else was seen there says nothing of the rest.
     pub fn untold(&self) -> impl Iterator<Item = &str> {
         let groups = self.groups.iter().filter(|group| group.set.is_some());
         let names = groups.map(|group| group.name.as_str());
-        names.filter(|name| !self.occupancy.contains_key(*name))
+        let is_told = |held: &Held| {
+            let is_whole = held.by.one_of <= 1;
+            is_whole || !held.exclusive || held.by.others() > 0
+        };
+        names.filter(move |name| !self.occupancy.get(*name).is_some_and(is_told))
     }
 
     /// Exclusive groups of it in whose colours others hold memory.
@@ -455,7 +460,9 @@ impl Report {
                 };
                 let verdict = self.judge(&seen, kind, map, pages);
                 tally.count(verdict);
-                if own && !matches!(verdict, Verdict::Not(Reason::FileData)) {
+                let is_data = file && kind == Kind::Data;
+                // What is in colour by chance is the file's all the same.
+                if own && !(is_data && verdict.is_of_data()) {
                     self.own.count(verdict);
                 }
             }
@@ -540,6 +547,13 @@ enum Verdict {
     Not(Reason),
     /// The process is in no group with colours.
     Uncolored,
+}
+
+impl Verdict {
+    /// Of a page of data in the page cache: no other reason was found.
+    fn is_of_data(self) -> bool {
+        !matches!(self, Self::Not(reason) if reason != Reason::FileData)
+    }
 }
 
 /// What a mapping is.

@@ -222,8 +222,8 @@ impl Settings {
             return Err(error);
         }
         drop(held);
-        moves::after(&self.moves(), &group, ctx)?;
-        done(self, host, control, &group, ctx)
+        let moved = moves::after(&self.moves(), &group, ctx)?;
+        done(self, moved, host, control, &group, ctx)
     }
 
     fn set(&self, name: &str, host: &Host, control: &Control, ctx: &Ctx) -> Result<()> {
@@ -244,8 +244,8 @@ impl Settings {
             return Err(error);
         }
         drop(held);
-        moves::after(&self.moves(), &group, ctx)?;
-        done(self, host, control, &group, ctx)
+        let moved = moves::after(&self.moves(), &group, ctx)?;
+        done(self, moved, host, control, &group, ctx)
     }
 
     /// A rule's group has what its rule says.
@@ -255,9 +255,14 @@ impl Settings {
         }
         let view = control.group_view(name)?;
         let whose = moves::Evicted::Number(control, view.id.parse()?);
-        moves::evict(&whose, name, &self.moves(), ctx)?;
+        let moved = vec![moves::evict(&whose, name, &self.moves(), ctx)?];
         match ctx.json {
-            true => ctx.print_json(&control.group_view(name)?),
+            true => ctx.print_json(&Done {
+                group: control.group_view(name)?,
+                moved,
+                joined: Vec::new(),
+                barred: Vec::new(),
+            }),
             false => Ok(outln!("{}", colors(&view))?),
         }
     }
@@ -443,12 +448,13 @@ impl Settings {
     }
 }
 
-/// What the group is now, and how much of the processes that joined it is in
-/// its colours.
+/// What the group is now, what was moved, and how much of the processes that joined it is
+/// in its colours.
 #[derive(Serialize)]
 struct Done {
     #[serde(flatten)]
     group: GroupView,
+    moved: Vec<moves::Moved>,
     joined: Vec<Joined>,
     /// Tasks that it can't colour, for their cpuset allows no node of it.
     barred: Vec<Barred>,
@@ -524,6 +530,7 @@ struct Joined {
 
 fn done(
     settings: &Settings,
+    moved: Vec<moves::Moved>,
     host: &Host,
     control: &Control,
     group: &Group,
@@ -532,6 +539,7 @@ fn done(
     let joined = |&pid: &i32| Joined::look(pid, host, control);
     let done = Done {
         group: group.view()?,
+        moved,
         joined: settings.pids.iter().filter_map(joined).collect(),
         barred: barred(group.name(), host, control)?,
     };

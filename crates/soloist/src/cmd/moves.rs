@@ -1,6 +1,7 @@
 //! What `soloist group --evict`, `--move` and `soloist recolor` share.
 
 use anyhow::Result;
+use serde::Serialize;
 use soloist_cli::{progress, Ctx};
 use soloist_host::control::{Control, Group, MoveHow, MoveReport};
 
@@ -27,20 +28,40 @@ impl Wanted<'_> {
     }
 }
 
+/// What became of somebody's pages.
+#[derive(Debug, Serialize)]
+pub struct Moved {
+    /// `process 1234`, `group video`, `others in video`.
+    whose: String,
+    #[serde(flatten)]
+    report: MoveReport,
+}
+
+impl Moved {
+    /// Says it, unless as JSON: there the command's object has it.
+    fn said(whose: String, report: MoveReport, ctx: &Ctx) -> Result<Self> {
+        if !ctx.json {
+            say(&whose, &report)?;
+        }
+        Ok(Self { whose, report })
+    }
+}
+
 /// Own pages move in first, so that they don't count as others'.
-pub fn after(wanted: &Wanted<'_>, group: &Group, ctx: &Ctx) -> Result<()> {
+pub fn after(wanted: &Wanted<'_>, group: &Group, ctx: &Ctx) -> Result<Vec<Moved>> {
+    let mut moved = Vec::new();
     for &pid in wanted.recolor {
         let report = group.recolor(Some(pid), wanted.how(None))?;
-        say(&format!("process {pid}"), &report, ctx)?;
+        moved.push(Moved::said(format!("process {pid}"), report, ctx)?);
     }
     if wanted.recolor_all {
         let report = group.recolor(None, wanted.how(None))?;
-        say(&format!("group {}", group.name()), &report, ctx)?;
+        moved.push(Moved::said(format!("group {}", group.name()), report, ctx)?);
     }
-    match wanted.evict {
-        true => evict(&Evicted::Group(group), group.name(), wanted, ctx),
-        false => Ok(()),
+    if wanted.evict {
+        moved.push(evict(&Evicted::Group(group), group.name(), wanted, ctx)?);
     }
+    Ok(moved)
 }
 
 /// Whose colours others leave.
@@ -52,16 +73,13 @@ pub enum Evicted<'a> {
 }
 
 /// Evicts others from the colours of `name` and says what became of them.
-pub fn evict(whose: &Evicted, name: &str, wanted: &Wanted<'_>, ctx: &Ctx) -> Result<()> {
+pub fn evict(whose: &Evicted, name: &str, wanted: &Wanted<'_>, ctx: &Ctx) -> Result<Moved> {
     let report = evict_with_progress(whose, wanted.how(wanted.rate), ctx)?;
-    say(&format!("others in {name}"), &report, ctx)
+    Moved::said(format!("others in {name}"), report, ctx)
 }
 
-/// What became of the pages; with --json the command's own object follows alone.
-pub fn say(whose: &str, report: &MoveReport, ctx: &Ctx) -> Result<()> {
-    if ctx.json {
-        return Ok(());
-    }
+/// What became of the pages.
+pub fn say(whose: &str, report: &MoveReport) -> Result<()> {
     outln!("{whose}: {}", report.words())?;
     for line in report.stays_in_words() {
         outln!("  {line}")?;

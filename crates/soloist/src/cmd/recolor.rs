@@ -67,7 +67,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
             Some(pid) => format!("process {pid} of group {group}"),
             None => format!("group {group}"),
         };
-        moves::say(&whose, &done.report, ctx)?;
+        moves::say(&whose, &done.report)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -134,7 +134,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
 
 /// Is it as --strict asks for?
 fn is_good(report: &Report, strict: Option<Strict>) -> bool {
-    let all = report.is_colored() && report.own.in_color == report.own.present;
+    let all = report.is_colored() && report.own.share() == Some(1.0);
     match strict {
         None => true,
         Some(Strict::Own) => all,
@@ -145,9 +145,15 @@ fn is_good(report: &Report, strict: Option<Strict>) -> bool {
 /// No others hold memory in its exclusive colours; says where that can't be seen.
 fn are_alone(report: &Report) -> bool {
     for name in report.untold() {
-        let why = match is_label(name) {
-            true => "the module tells it only of groups that have a directory",
-            false => "the loaded module does not tell",
+        let why = match report.occupancy.get(name) {
+            Some(held) => format!(
+                "none were seen in one stretch of memory in {}, and the module looks at no more",
+                held.by.one_of
+            ),
+            None if is_label(name) => {
+                "the module tells it only of groups that have a directory".to_owned()
+            }
+            None => "the loaded module does not tell".to_owned(),
         };
         errln!("soloist: whether others hold memory in {name}'s colours can't be seen: {why}");
     }
@@ -260,12 +266,18 @@ fn totals(report: &Report, ctx: &Ctx) -> String {
         let Tally {
             present, swapped, ..
         } = &report.total;
-        let sets = report.by_bank_set.len();
-        return format!("total {present} pages in {sets} bank sets, {swapped} swapped");
+        let sets = counted(report.by_bank_set.len() as u64, "bank set");
+        let off = match present - report.by_bank_set.values().sum::<u64>() {
+            0 => String::new(),
+            off => format!(", {off} outside the address map"),
+        };
+        return format!("total {present} pages in {sets}{off}, {swapped} swapped");
     }
     let line = |what: &str, tally: &Tally| {
-        let share = tally.share().unwrap_or(1.0) * 100.0;
-        let shown = format!("{share:.1} %");
+        let Some(share) = tally.share() else {
+            return format!("{what} none in memory");
+        };
+        let shown = format!("{:.1} %", share * 100.0);
         let code = if tally.in_color == tally.present {
             32
         } else {
