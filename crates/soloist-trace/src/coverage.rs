@@ -1,7 +1,6 @@
 //! Does a record have every task that was asked for?
 
 use crate::measured::{Measured, Task};
-use crate::watch::kept_name;
 
 /// The tasks that a record must have before it says anything of deadlines.
 #[derive(Debug, Clone)]
@@ -45,10 +44,7 @@ impl Identity {
     fn is(&self, task: &Task) -> bool {
         match self {
             Self::Id(id) => task.pid == *id,
-            Self::Name(name) => {
-                let kept = kept_name(name);
-                task.task == kept || task.task == format!("{kept}-{}", task.pid)
-            }
+            Self::Name(name) => task.is_named(name),
         }
     }
 
@@ -87,6 +83,7 @@ impl Measured {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
     use crate::measured::Task;
@@ -123,6 +120,29 @@ mod tests {
         };
         let coverage = report.coverage(expected);
         (coverage.unseen, coverage.enough)
+    }
+
+    /// A task that was started again, or has several threads: none hides another's misses.
+    #[test]
+    fn threads_of_one_name_count_together() {
+        let of = |pid, missed, worst| Task {
+            missed,
+            response_worst_ns: worst,
+            worst_is_cut_off: worst == Some(9),
+            ..task(&format!("control-{pid}"), pid, 5)
+        };
+        let all = Measured {
+            length_ns: 1,
+            lost_events: 0,
+            unread_lines: 0,
+            tasks: vec![of(1, 0, Some(9)), of(2, 3, Some(7)), of(3, 0, None)],
+        };
+        let seen = all.task("control").unwrap();
+        assert_eq!((seen.jobs, seen.missed), (15, 3));
+        assert_eq!(seen.response_worst_ns, Some(9));
+        assert!(seen.worst_is_cut_off);
+        assert_eq!(all.task("control-"), None);
+        assert_eq!(all.task("contro"), None);
     }
 
     #[test]

@@ -61,6 +61,29 @@ pub struct Task {
     pub held_ns: u64,
 }
 
+/// What was seen of all threads that have a task's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Together {
+    /// Jobs that ended.
+    pub jobs: u64,
+    /// Those of them that ended after their deadline.
+    pub missed: u64,
+    /// The longest time from release to completion; none: no job was completed.
+    pub response_worst_ns: Option<u64>,
+    /// The worst was not over when the record or its thread ended.
+    pub worst_is_cut_off: bool,
+}
+
+impl Task {
+    /// Whether its thread has this name, of which the kernel kept the beginning. Of several
+    /// threads of one name each has its id behind it.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        let kept = kept_name(name);
+        self.task == kept || self.task == format!("{kept}-{}", self.pid)
+    }
+}
+
 impl Measured {
     /// Returns the figures of a record; jobs that were released before `skip_ps` are not counted.
     #[must_use]
@@ -101,11 +124,29 @@ impl Measured {
         }
     }
 
-    /// The task of this name, of which the kernel kept the beginning.
+    /// The threads of this name together; `None`: none was seen.
     #[must_use]
-    pub fn task(&self, name: &str) -> Option<&Task> {
-        let kept = kept_name(name);
-        let found = |t: &&Task| t.task == name || t.task == kept;
-        self.tasks.iter().find(found)
+    pub fn task(&self, name: &str) -> Option<Together> {
+        let seen = self.tasks.iter().filter(|task| task.is_named(name));
+        let seen = seen.map(|task| Together {
+            jobs: task.jobs,
+            missed: task.missed,
+            response_worst_ns: task.response_worst_ns,
+            worst_is_cut_off: task.worst_is_cut_off,
+        });
+        seen.reduce(Together::and)
+    }
+}
+
+impl Together {
+    fn and(self, other: Self) -> Self {
+        let worst = |of: &Self| (of.response_worst_ns, of.worst_is_cut_off);
+        let (response_worst_ns, worst_is_cut_off) = worst(&self).max(worst(&other));
+        Self {
+            jobs: self.jobs + other.jobs,
+            missed: self.missed + other.missed,
+            response_worst_ns,
+            worst_is_cut_off,
+        }
     }
 }
