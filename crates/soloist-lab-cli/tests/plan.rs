@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -400,4 +402,43 @@ fn a_check_in_json_says_how_the_host_differs() {
         steps.iter().any(|step| step == "+ groups/control"),
         "{difference}"
     );
+}
+
+/// `set -o pipefail; soloist plan tasks.toml | head -1` must not say that all is proved.
+#[test]
+fn a_closed_pipe_proves_nothing() {
+    let dir = TempDir::new().unwrap();
+    let late = TASKS
+        .replace("200 us", "4900 us")
+        .replace("lines = 0", "lines = 100000");
+    for words in [&[][..], &["--json"], &["--config", "-", "--force"]] {
+        let read = plan_of(dir.path(), &late, words);
+        assert_eq!(read.status.code(), Some(1), "{read:?}");
+        let (reader, unread) = UnixStream::pair().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_soloist-lab"));
+        command.current_dir(dir.path()).args(["plan", "tasks.toml"]);
+        command.args(words).stdout(OwnedFd::from(unread));
+        let out = command.output().unwrap();
+        assert_eq!(out.status.code(), Some(1), "{words:?}: {out:?}");
+    }
+}
+
+/// A trace may take hours.
+#[test]
+fn a_trace_that_can_t_be_drawn_is_not_begun() {
+    let dir = TempDir::new().unwrap();
+    for option in ["--svg", "--perfetto"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_soloist-lab"));
+        command
+            .current_dir(dir.path())
+            .args(["trace", option, "no/x", "--", "true"]);
+        let out = command.output().unwrap();
+        let said = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains(&format!("{option}: no directory no")),
+            "{said}"
+        );
+    }
 }

@@ -158,28 +158,23 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     if prints_file(&args) {
         return match refused {
             Some(why) => Err(anyhow::anyhow!("{why}")),
-            None => out::put(&text).map(|()| status(made.plan.holds)),
+            None => Ok(ctx.judged(out::put(&text), made.plan.holds)),
         };
     }
     if let (Some(path), None) = (&args.config, &refused) {
         write(path, &text)?;
     }
-    if !ctx.json {
-        say::say(&made.plan, &made.check, &rests, ctx)?;
-    }
+    // Whether or not anybody reads it, what was asked for is done.
+    let printed = match ctx.json {
+        true => Ok(()),
+        false => say::say(&made.plan, &made.check, &rests, ctx),
+    };
     let done = match refused {
         Some(why) => Err(anyhow::anyhow!("{why}")),
         None if args.apply || args.check => on_host(&args, &made, &config, &machine, ctx),
         None => Ok((status(made.plan.holds), None)),
     };
-    let (status, difference) = match done {
-        Ok((status, difference)) => (Ok(status), difference),
-        Err(error) => (Err(error), None),
-    };
-    if ctx.json {
-        ctx.print_json(&made.report(&config, difference))?;
-    }
-    status
+    made.tell(&config, done, printed, ctx)
 }
 
 /// Options that can't be meant together, or at all.
@@ -328,6 +323,25 @@ impl Made {
             config,
             difference,
         }
+    }
+
+    /// Prints it as JSON, where the text was not `printed`; the status of what was `done`.
+    fn tell(
+        &self,
+        config: &Config,
+        done: Result<(ExitCode, Option<Difference>)>,
+        printed: Result<()>,
+        ctx: &Ctx,
+    ) -> Result<ExitCode> {
+        let (status, difference) = match done {
+            Ok((status, difference)) => (Ok(status), difference),
+            Err(error) => (Err(error), None),
+        };
+        let printed = match ctx.json {
+            true => ctx.print_json(&self.report(config, difference)),
+            false => printed,
+        };
+        status.map(|status| ctx.judged(printed, status == ExitCode::SUCCESS))
     }
 
     /// Why it is not to be written.

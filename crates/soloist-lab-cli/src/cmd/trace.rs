@@ -87,6 +87,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
+    soloist_cli::check_files(&[
+        ("--svg", args.svg.as_deref()),
+        ("--perfetto", args.perfetto.as_deref()),
+    ])?;
     let watch = watched::watch(&args)?;
     let threads: Vec<u32> = watch.threads.keys().copied().collect();
     let expected = watched::expected(&args, &watch);
@@ -106,8 +110,8 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     }
     read?;
     let record = recording.finish()?;
-    write_files(&args, &record)?;
-    report::print(&record, args.skip.0, &expected, ctx)
+    let drawn = write_files(&args, &record);
+    Ok(report::print(&record, args.skip.0, &expected, drawn, ctx))
 }
 
 /// Ends the command, if it has not; says how it ended, unless well or by us.

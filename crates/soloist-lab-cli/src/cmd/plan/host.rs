@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::{bail, Result};
-use soloist_cli::{status, weigh, Ctx};
+use soloist_cli::{weigh, Ctx};
 use soloist_core::AddrMap;
 use soloist_host::config::Config;
 use soloist_host::control::{load, Control, ModuleChoice};
@@ -64,10 +64,12 @@ pub fn host(
     if ask.apply {
         difference.steps.apply(&control)?;
     }
-    if !ctx.json {
-        say(&difference, ask.apply)?;
-    }
-    Ok((status(ask.apply || difference.is_none()), difference))
+    let printed = match ctx.json {
+        true => Ok(()),
+        false => say(&difference, ask.apply),
+    };
+    let is_good = ask.apply || difference.is_none();
+    Ok((ctx.judged(printed, is_good), difference))
 }
 
 fn say(difference: &Difference, applied: bool) -> Result<()> {

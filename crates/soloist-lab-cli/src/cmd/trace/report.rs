@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 use soloist_cli::table;
-use soloist_cli::{status, Ctx};
+use soloist_cli::{out, Ctx};
 use soloist_core::time::Time;
 use soloist_trace::coverage::{Coverage, Expected};
 use soloist_trace::measured::{Measured, Task};
@@ -20,20 +20,31 @@ struct Told {
     unseen: Vec<String>,
 }
 
-/// Prints it; the status to end with.
-pub fn print(record: &Record, skip_ps: u64, expected: &Expected, ctx: &Ctx) -> Result<ExitCode> {
+/// Prints it, where its pictures were `drawn`; the status to end with.
+pub fn print(
+    record: &Record,
+    skip_ps: u64,
+    expected: &Expected,
+    drawn: Result<()>,
+    ctx: &Ctx,
+) -> ExitCode {
     let report = Measured::of(record, skip_ps);
     let Coverage { unseen, enough } = report.coverage(expected);
     let missed = report.tasks.iter().any(|t| t.missed > 0);
     let partial = report.lost_events + report.unread_lines > 0;
-    if ctx.json {
-        let measured = report;
-        ctx.print_json(&Told { measured, unseen })?;
-    } else {
-        say(&report)?;
-        tell_unseen(&report, &unseen, enough);
-    }
-    Ok(status(!missed && !partial && enough))
+    let printed = match ctx.json {
+        true => {
+            let measured = report;
+            ctx.print_json(&Told { measured, unseen })
+        }
+        false => {
+            let said = say(&report);
+            tell_unseen(&report, &unseen, enough);
+            said
+        }
+    };
+    let is_good = !missed && !partial && enough;
+    ctx.judged(out::both(printed, drawn), is_good)
 }
 
 fn tell_unseen(report: &Measured, unseen: &[String], enough: bool) {
