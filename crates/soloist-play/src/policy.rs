@@ -78,8 +78,8 @@ pub trait Policy: Sync {
         None
     }
 
-    /// The ways of the last-level cache that each core may fill; `busy` are those that
-    /// run a program.
+    /// How many ways of its last-level cache each core may fill, by the core's number; 0: all.
+    /// `busy` are the cores that run a program.
     fn ways(&self, platform: &Platform, busy: &[usize]) -> Option<Vec<usize>> {
         let _ = (platform, busy);
         None
