@@ -84,7 +84,7 @@ pub struct Args {
 enum Strict {
     /// Its own pages are in colour.
     Own,
-    /// And no other task holds memory in its exclusive colours.
+    /// And no other task holds memory in its exclusive colours (shown up to 16 GiB of memory).
     Banks,
 }
 
