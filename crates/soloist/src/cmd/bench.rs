@@ -34,6 +34,9 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("barrier", "OpenMP threads that meet at a barrier"),
 ];
 
+/// What needs no program, and what it does.
+const SILICON: (&str, &str) = ("silicon", "measures what co-runners cost on this machine");
+
 /// Run a memory benchmark alone and beside co-runners.
 ///
 /// Programs: bandwidth, latency, fps, matmult, is, barrier. Without a name, lists
@@ -148,11 +151,12 @@ fn list(ctx: &Ctx) -> Result<ExitCode> {
     if ctx.json {
         let all: Vec<_> = PROGRAMS
             .iter()
+            .chain([&SILICON])
             .map(|(name, about)| serde_json::json!({ "name": name, "about": about }))
             .collect();
         ctx.print_json(&all)?;
     } else {
-        for (name, about) in PROGRAMS {
+        for (name, about) in PROGRAMS.into_iter().chain([SILICON]) {
             outln!("{name:<10} {about}")?;
         }
     }
@@ -171,7 +175,7 @@ fn load_names() -> Vec<String> {
 /// Where the program is: in the source tree, or beside this one.
 fn find(name: &str) -> Result<PathBuf> {
     if !names().any(|known| known == name) {
-        let known: Vec<&str> = names().chain(["silicon"]).collect();
+        let known: Vec<&str> = names().chain([SILICON.0]).collect();
         let like = did_you_mean(name, known.iter().copied());
         let known = known.join(", ");
         return Err(Misuse(format!("no program '{name}'{like}; known: {known}")).into());
