@@ -6,8 +6,9 @@ use std::time::Duration;
 use soloist_machine::known;
 use soloist_map::detect::eviction::{self, Sorted};
 use soloist_map::silicon::pages::sim::{SimCaching, Truth};
-use soloist_map::silicon::pages::{measure, Caching, NoPages, Size, Split};
+use soloist_map::silicon::pages::{measure, By, Caching, NoPages, Size, Split, Tried};
 use soloist_map::silicon::slices::Plan;
+use soloist_map::silicon::Attack;
 
 const NOTHING: Truth = Truth {
     cache: 1 << 18,
@@ -22,7 +23,12 @@ const NOTHING: Truth = Truth {
 
 fn splits(truth: Truth, seed: u64) -> Vec<Split> {
     let mut machine = SimCaching::new(truth, 2 << 20, seed);
-    measure(&mut machine, None, plan(seed), &mut |_| {}).unwrap()
+    all(&mut machine, None, seed)
+}
+
+/// By colours and by address bits.
+fn all(machine: &mut SimCaching, sorted: Option<&Sorted>, seed: u64) -> Vec<Split> {
+    measure(machine, sorted, Tried::All, plan(seed), &mut |_| {}).unwrap()
 }
 
 fn plan(seed: u64) -> Plan {
@@ -33,9 +39,22 @@ fn plan(seed: u64) -> Plan {
     }
 }
 
+/// Beside writers.
+fn by(splits: &[Split], by: &By, size: Size) -> Split {
+    let of = |split: &&Split| (&split.by, split.size, split.attack) == (by, size, Attack::Write);
+    splits.iter().find(of).unwrap().clone()
+}
+
 fn of(splits: &[Split], bits: &[u32], size: Size) -> Split {
-    let found = splits.iter().find(|s| s.bits == bits && s.size == size);
-    found.unwrap().clone()
+    by(splits, &By::Bits(bits.to_vec()), size)
+}
+
+/// The address bits that a split is by; none: by something else.
+fn bits(split: &Split) -> &[u32] {
+    match &split.by {
+        By::Bits(bits) => bits,
+        _ => &[],
+    }
 }
 
 /// A hash that keeps no page together: of 20 runs with 20 judgements each at 0.5 % for all of a
@@ -57,8 +76,8 @@ fn a_cache_bit_is_found_and_no_other() {
     let splits = splits(truth, 1);
     let inside = of(&splits, &[14], Size::Inside);
     assert!(inside.saved.shown, "{inside:?}");
-    assert!(inside.private_ns < 0.9 * inside.spread_ns, "{inside:?}");
-    let others = splits.iter().filter(|s| !s.bits.contains(&14));
+    assert!(inside.private.ns < 0.9 * inside.spread.ns, "{inside:?}");
+    let others = splits.iter().filter(|s| !bits(s).contains(&14));
     assert!(others.clone().count() > 10);
     for other in others {
         assert!(!other.saved.shown, "{other:?}");
@@ -77,17 +96,16 @@ fn a_bank_bit_and_a_cache_bit_add_up() {
     let splits = splits(truth, 2);
     let beyond = of(&splits, &[17], Size::Beyond);
     assert!(beyond.saved.shown, "{beyond:?}");
-    let both = splits
-        .iter()
-        .find(|s| s.bits.len() == 2 && s.size == Size::Beyond);
-    assert!(both.unwrap().bits.contains(&17));
-    let both = splits
-        .iter()
-        .find(|s| s.bits.len() == 2 && s.size == Size::Inside);
-    let both = both.unwrap();
-    let mut bits = both.bits.clone();
-    bits.sort_unstable();
-    assert_eq!(bits, [14, 17]);
+    let both = |size: Size| {
+        let mut both = splits.iter();
+        both.find(|s| bits(s).len() == 2 && s.size == size && s.attack == Attack::Write)
+            .unwrap()
+    };
+    assert!(bits(both(Size::Beyond)).contains(&17));
+    let both = both(Size::Inside);
+    let mut best = bits(both).to_vec();
+    best.sort_unstable();
+    assert_eq!(best, [14, 17]);
     assert!(
         both.saved.shown && both.verdict().contains("in pages of its own"),
         "{both:?}"
@@ -121,10 +139,10 @@ fn banks_are_those_of_the_machine() {
             ..NOTHING
         };
         let mut machine = SimCaching::new(truth, 2 << 20, 1).in_banks_of(&map);
-        let splits = measure(&mut machine, None, plan(1), &mut |_| {}).unwrap();
+        let splits = all(&mut machine, None, 1);
         let single = splits
             .iter()
-            .filter(|s| s.bits.len() == 1 && s.size == Size::Beyond);
+            .filter(|s| bits(s).len() == 1 && s.size == Size::Beyond);
         single.filter(|split| split.saved.shown).count()
     };
     let (simple, hashed) = (beyond("raspberry-pi-4"), beyond("haswell"));
@@ -142,8 +160,8 @@ fn bits_are_those_above_the_kernels_pages() {
         ..NOTHING
     };
     let mut machine = SimCaching::new(truth, 8 << 20, 1);
-    let splits = measure(&mut machine, None, plan(1), &mut |_| {}).unwrap();
-    let least = splits.iter().flat_map(|split| &split.bits).min();
+    let splits = all(&mut machine, None, 1);
+    let least = splits.iter().flat_map(bits).min();
     assert_eq!(least, Some(&14));
     let inside = of(&splits, &[14], Size::Inside);
     assert_eq!(inside.bytes, 1 << 17);
@@ -216,10 +234,13 @@ fn a_class_of_pages_isolates_where_no_bit_does() {
     let mut machine = SimCaching::new(truth, 8 << 20, 1);
     let found = eviction::detect(&mut machine, 1, &mut |_| {}).unwrap();
     let sorted = found.sort(&mut machine, 1).unwrap();
-    let splits = measure(&mut machine, Some(&sorted), plan(1), &mut |_| {}).unwrap();
-    for split in splits {
-        let is_class = split.size == Size::OfClass;
-        assert_eq!(split.saved.shown, is_class, "{split:?}");
+    for split in all(&mut machine, Some(&sorted), 1) {
+        let is_class = split.by == By::Class;
+        assert_eq!(
+            split.saved.shown,
+            is_class && split.size == Size::OfClass,
+            "{split:?}"
+        );
         let said = split.verdict().contains("Pages by what pushes out");
         assert_eq!(said, is_class, "{}", split.verdict());
     }
@@ -238,9 +259,8 @@ fn classes_that_are_none_are_hardly_ever_claimed() {
             others,
             classes: 4.0,
         };
-        let splits = measure(&mut machine, Some(&sorted), plan(seed), &mut |_| {}).unwrap();
-        let class = splits.iter().find(|split| split.size == Size::OfClass);
-        class.unwrap().saved.shown
+        let splits = all(&mut machine, Some(&sorted), seed);
+        by(&splits, &By::Class, Size::OfClass).saved.shown
     });
     let claims = claims.count();
     println!("{claims} of 20 claimed");
@@ -257,9 +277,8 @@ fn neighbours_press_as_hard_spread_as_by_class() {
         others: pages[64..84].to_vec(),
         classes: 4.0,
     };
-    let splits = measure(&mut machine, Some(&sorted), plan(1), &mut |_| {}).unwrap();
-    let class = splits.iter().find(|split| split.size == Size::OfClass);
-    let class = class.unwrap();
+    let splits = all(&mut machine, Some(&sorted), 1);
+    let class = by(&splits, &By::Class, Size::OfClass);
     assert!(!class.saved.shown, "{class:?}");
 }
 
@@ -271,6 +290,126 @@ fn too_little_memory_is_refused() {
         seed: 1,
     };
     let mut machine = SimCaching::new(NOTHING, 1 << 19, 1);
-    let refused = measure(&mut machine, None, plan, &mut |_| {}).unwrap_err();
-    assert_eq!(refused, NoPages::Memory);
+    let mut refused = |tried| measure(&mut machine, None, tried, plan, &mut |_| {}).unwrap_err();
+    assert_eq!(refused(Tried::All), NoPages::Memory);
+    // Nothing is known that could be tried.
+    assert_eq!(refused(Tried::Colors), NoPages::Colors);
+}
+
+/// Four classes of pages by address bits, and four bank colours.
+const BOTH: Truth = Truth {
+    cache: 1 << 20,
+    cache_bits: 3 << 12,
+    bank_bits: 3 << 17,
+    same_bank_ns: 60.0,
+    ..NOTHING
+};
+
+/// Without address bits: class, banks, and both, which the machine's detector found.
+fn colors(truth: Truth, neighbours: usize, seed: u64) -> Vec<Split> {
+    let truth = Truth {
+        neighbours,
+        ..truth
+    };
+    let mut machine = SimCaching::new(truth, 8 << 20, seed);
+    let found = eviction::detect(&mut machine, seed, &mut |_| {}).unwrap();
+    let sorted = found.sort(&mut machine, seed);
+    measure(
+        &mut machine,
+        sorted.as_ref(),
+        Tried::Colors,
+        plan(seed),
+        &mut |_| {},
+    )
+    .unwrap()
+}
+
+/// Bank colours keep neighbours out of the victim's banks, a class keeps them out of its part of
+/// the cache, and both together do both: where the class has no room for all, it alone is worse
+/// than none. Beside 3, 7 and 15 co-runners that read or write.
+#[test]
+fn bank_colours_a_class_and_both_save_what_they_should() {
+    let (mut held, mut all) = (0, 0);
+    for (neighbours, seed) in [(3, 1), (7, 2), (15, 3)] {
+        let splits = colors(BOTH, neighbours, seed);
+        assert_eq!(splits.len(), 12, "three ways, two sizes, two attacks");
+        for split in &splits {
+            assert_eq!(split.neighbours, neighbours);
+            let truth = truth_of(split);
+            all += 1;
+            held += usize::from(
+                split.saved.ns.low - 1.5 <= truth && truth <= split.saved.ns.high + 1.5,
+            );
+            if truth > 4.0 {
+                assert!(split.saved.shown, "{truth}: {split:?}");
+            }
+            assert!(truth > -4.0 || split.saved.shown_less, "{truth}: {split:?}");
+        }
+        let beyond = |way: &By| by(&splits, way, Size::BeyondClass);
+        let (class, both) = (beyond(&By::Class), beyond(&By::ClassAndBanks));
+        assert!(class.verdict().contains("so worse"), "{}", class.verdict());
+        assert!(both.saved.shown, "{}", both.verdict());
+        // Of single accesses the slow ones are misses, which meet nobody in private banks.
+        let (spread, private) = (both.spread.p99_ns, both.private.p99_ns);
+        assert!(
+            (150.0..175.0).contains(&spread) && private == 100.0,
+            "{both:?}"
+        );
+    }
+    println!("the truth lies in {held} of {all} intervals");
+    assert!(held + 2 >= all, "{held} of {all}");
+}
+
+/// What a split saves by the truth of [`BOTH`], ns of an access.
+fn truth_of(split: &Split) -> f64 {
+    let (cache, own) = (BOTH.cache as f64, split.bytes as f64);
+    let of_class = cache / 4.0;
+    let bank = match split.attack {
+        Attack::Read => 30.0,
+        _ => 60.0,
+    };
+    let spread = (1.0 - cache / (cache + own)) * (80.0 + bank);
+    let missed = match split.by {
+        By::Banks => 1.0 - cache / (cache + own),
+        _ => 1.0 - (of_class / own).min(1.0),
+    };
+    let meets = if split.by == By::Class { bank } else { 0.0 };
+    spread - missed * (80.0 + meets)
+}
+
+/// Bank colours without an effect, and classes that are none: of 20 runs beside 15 co-runners
+/// hardly one claims anything.
+#[test]
+fn bank_colours_without_an_effect_are_hardly_ever_claimed() {
+    let claims = (0..20).filter(|&seed| {
+        let truth = Truth {
+            bank_bits: 3 << 17,
+            neighbours: 15,
+            ..NOTHING
+        };
+        let mut machine = SimCaching::new(truth, 2 << 20, seed);
+        let (own, others) = Caching::pages(&machine)
+            .into_iter()
+            .partition(|page| page >> 13 & 3 == 0);
+        let sorted = Sorted {
+            own,
+            others,
+            classes: 4.0,
+        };
+        let tried = Tried::Colors;
+        let splits = measure(&mut machine, Some(&sorted), tried, plan(seed), &mut |_| {}).unwrap();
+        assert_eq!(splits.len(), 12);
+        splits.iter().any(Split::shows_anything)
+    });
+    let claims = claims.count();
+    println!("{claims} of 20 claimed");
+    assert!(claims <= 1, "{claims} of 20");
+}
+
+/// Where nobody found the banks, they are not tried.
+#[test]
+fn hidden_banks_are_no_colours() {
+    let mut machine = SimCaching::new(BOTH, 8 << 20, 1).with_hidden_banks();
+    let refused = measure(&mut machine, None, Tried::Colors, plan(1), &mut |_| {}).unwrap_err();
+    assert_eq!(refused, NoPages::Colors);
 }

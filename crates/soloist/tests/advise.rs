@@ -113,7 +113,9 @@ fn advice_follows_a_measurement_in_a_file() {
         ];
         let out = bench(&args);
         let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
-        assert_eq!(report["pages"][0]["bytes"], 128 << 10, "{report}");
+        let pages = report["pages"].as_array().unwrap();
+        let mut inside = pages.iter().filter(|split| split["size"] == "inside");
+        assert_eq!(inside.next().unwrap()["bytes"], 128 << 10, "{report}");
         let colors = report["cache"]["classes"].as_f64().unwrap();
         let holds = report["cache"]["held"].as_u64() > Some(4);
         assert_eq!(holds && (1.5..2.6).contains(&colors), divides, "{report}");
@@ -121,7 +123,7 @@ fn advice_follows_a_measurement_in_a_file() {
         let shown = splits
             .iter()
             .filter(|split| split["saved"]["shown"] == true);
-        let by_bit_14 = |split: &&serde_json::Value| split["bits"][0] == 14;
+        let by_bit_14 = |split: &&serde_json::Value| split["by"]["bits"][0] == 14;
         assert_eq!(shown.clone().any(|split| by_bit_14(&split)), divides);
         assert!(divides || shown.count() == 0, "{report}");
     }
@@ -175,6 +177,54 @@ fn advice_on_cache_colours_follows_their_count() {
             assert_eq!(out.status.code(), Some(2), "{}", said(&out));
         }
     }
+}
+
+/// Without a flag all experiments run: another channel and whole pages by bank colours, beside
+/// readers and writers. Where no functions are found pages have none.
+#[test]
+fn the_usual_run_has_channels_and_whole_pages() {
+    let machine = small();
+    let bench = |words: &str| {
+        let words = format!("bench silicon --blocks 20 --seconds 1 --simulate {words}");
+        let args: Vec<&str> = words.split(' ').collect();
+        soloist(machine.path(), &args).output().unwrap()
+    };
+    let out = bench("haswell --same-bank 300 --same-channel 30 --json");
+    assert!(out.status.success(), "{}", said(&out));
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(report["measured"].is_object(), "{report}");
+    for (of, count) in [
+        (&report["slices"]["channels"]["sides"], 2),
+        (&report["pages"], 4),
+    ] {
+        let of = of.as_array().unwrap();
+        assert_eq!(of.len(), count, "{report}");
+        for attack in ["read", "write"] {
+            let with = of.iter().filter(|one| one["attack"] == attack);
+            assert_eq!(with.count(), count / 2, "{report}");
+        }
+        assert!(
+            of.iter().all(|one| one["saved"]["shown"] == true),
+            "{report}"
+        );
+    }
+    assert!(
+        report["pages"][0]["spread"]["p999_ns"].is_number(),
+        "{report}"
+    );
+    let out = bench("haswell --same-bank 300 --same-channel 30");
+    let page = text(&out);
+    for words in [
+        "OTHER SIDE",
+        "PAGES BY",
+        "by bank colours, one beyond it, 3 writers",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let out = bench("sapphire-rapids --json");
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let why = report["pages_why"].as_str().unwrap();
+    assert!(why.contains("nor bank colours are known"), "{report}");
 }
 
 #[test]

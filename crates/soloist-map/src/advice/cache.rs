@@ -6,7 +6,8 @@
 use super::facts::Facts;
 use super::{Item, Measured, WORTH};
 use crate::detect::eviction::Eviction;
-use crate::silicon::pages::{Size, Split};
+use crate::silicon::pages::{By, Size, Split};
+use crate::silicon::Attack;
 
 /// Classes of pages that are nearer to two than to one.
 const TWO: f64 = 1.5;
@@ -36,14 +37,18 @@ fn counted(found: &Measured<'_>) -> Counted {
     }
 }
 
-/// A class of pages against all others.
+/// A class of pages against all others, which write, with room for the victim.
 fn of_class<'a>(found: &Measured<'a>) -> Option<&'a Split> {
-    found.pages.iter().find(|split| split.size == Size::OfClass)
+    let is_it = |split: &&Split| {
+        let of = (&split.by, split.size, split.attack);
+        of == (&By::Class, Size::OfClass, Attack::Write)
+    };
+    found.pages.iter().find(is_it)
 }
 
 /// The share of an access beside co-runners that a class of its own saves.
 fn share(split: &Split) -> f64 {
-    split.saved.ns.median / split.spread_ns
+    split.saved.ns.median / split.spread.ns
 }
 
 /// The worth of a class of its own, as a share of an access beside co-runners, and whether that is
@@ -52,7 +57,7 @@ fn worth(split: &Split) -> (Option<f64>, bool) {
     if split.saved.shown || split.saved.shown_less {
         return (Some(share(split)), false);
     }
-    let most = split.saved.ns.high.max(0.0) / split.spread_ns;
+    let most = split.saved.ns.high.max(0.0) / split.spread.ns;
     (Some(most).filter(|&most| most < WORTH), true)
 }
 
@@ -140,8 +145,7 @@ fn by_map(facts: &Facts, found: &Measured<'_>, nothing: Item) -> Item {
         (Some(colors), _) => (true, format!("The map has {colors} cache colours.")),
         (None, _) => (
             false,
-            "No map is loaded, so none are known; `soloist bench silicon --only pages` counts them."
-                .to_owned(),
+            "No map is loaded, so none are known; `soloist bench silicon` counts them.".to_owned(),
         ),
     };
     if let Some(cache) = found.cache {

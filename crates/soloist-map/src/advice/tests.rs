@@ -9,7 +9,7 @@ use crate::silicon::channels::{Channels, Side};
 use crate::silicon::density::Density;
 use crate::silicon::difference::{Difference, Loss};
 use crate::silicon::paced::{Paced, Point};
-use crate::silicon::pages::{Size, Split};
+use crate::silicon::pages::{By, Size, Split};
 use crate::silicon::slices::Figures;
 use crate::silicon::statistics::Interval;
 use crate::silicon::whole::Whole;
@@ -32,11 +32,15 @@ fn difference(ns: f64, shown: bool) -> Difference {
     }
 }
 
-fn cell(banks: usize, saved: f64) -> Cell {
-    let alone = Figures {
-        ns: 100.0,
+fn figures(ns: f64) -> Figures {
+    Figures {
+        ns,
         ..Figures::default()
-    };
+    }
+}
+
+fn cell(banks: usize, saved: f64) -> Cell {
+    let alone = figures(100.0);
     Cell {
         banks,
         by_pages: false,
@@ -607,7 +611,11 @@ fn a_channel_inside_each_page_is_not_sold() {
             alone_ns: 100.0,
             sides: vec![Side {
                 function: function.to_owned(),
+                attack: Attack::Read,
+                near: figures(130.0),
+                far: figures(100.0),
                 saved: difference(30.0, true),
+                neighbours_lose: Loss::default(),
             }],
             by_throughput: Vec::new(),
             throughput_why: None,
@@ -723,12 +731,13 @@ fn eviction(classes: f64, least: f64, most: Option<f64>, held: usize) -> Evictio
 /// One class against all others saves `saved` ns of 40.
 fn class(saved: f64, shown: bool) -> Split {
     Split {
-        bits: Vec::new(),
+        by: By::Class,
         size: Size::OfClass,
         bytes: 1 << 20,
         neighbours: 3,
-        spread_ns: 40.0,
-        private_ns: 40.0 - saved,
+        attack: Attack::Write,
+        spread: figures(40.0),
+        private: figures(40.0 - saved),
         saved: difference(saved, shown),
         neighbours_lose: Loss::default(),
         blocks: 20,

@@ -7,6 +7,8 @@
 //! classes. A class is a colour only if it holds for the whole page: the group must push out
 //! the target's page at other places too. A hash that is linear keeps it so; others don't.
 
+use std::time::{Duration, Instant};
+
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -30,8 +32,9 @@ const ERRORS: f64 = 2.6;
 const MOST_WAYS: usize = 6;
 /// Pages that are looked through, in times of those that fill the cache.
 pub const POOL: u64 = 6;
-/// Pages that are sorted, in times of those that fill the cache.
-const SORTED: u64 = 2;
+/// Pages that are sorted, in times of those that fill the cache: half of a class is still half
+/// as much again as the cache has room for.
+const SORTED: u64 = 3;
 /// Times that a reduction that came to no smallest group begins anew.
 const TRIES: usize = 3;
 
@@ -85,7 +88,7 @@ impl Eviction {
     }
 
     /// Sorts pages by whether they are of the class that was looked at: as many as fill the
-    /// cache twice. `None`: classes are not of whole pages, or there is but one.
+    /// cache three times. `None`: classes are not of whole pages, or there is but one.
     pub fn sort(&self, probe: &mut dyn CacheProbe, seed: u64) -> Option<Sorted> {
         // Nearer to one than to two.
         if self.colors() < 1.5 {
@@ -132,13 +135,15 @@ impl Eviction {
     }
 }
 
-/// As [`detect`], with pages that are sorted by the class that was looked at.
+/// As [`detect`], with pages that are sorted by the class that was looked at; `None`, too, where no
+/// group is found within `deadline`.
 pub fn look(
     probe: &mut dyn CacheProbe,
     seed: u64,
+    deadline: Duration,
     progress: &mut dyn FnMut(f64),
 ) -> Option<(Eviction, Option<Sorted>)> {
-    let found = detect(probe, seed, progress)?;
+    let found = detect_within(probe, seed, Some(deadline), progress)?;
     let sorted = found.sort(probe, seed);
     Some((found, sorted))
 }
@@ -150,6 +155,17 @@ pub fn detect(
     seed: u64,
     progress: &mut dyn FnMut(f64),
 ) -> Option<Eviction> {
+    detect_within(probe, seed, None, progress)
+}
+
+fn detect_within(
+    probe: &mut dyn CacheProbe,
+    seed: u64,
+    deadline: Option<Duration>,
+    progress: &mut dyn FnMut(f64),
+) -> Option<Eviction> {
+    let begun = Instant::now();
+    let is_late = || deadline.is_some_and(|deadline| begun.elapsed() > deadline);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut pages = probe.pages();
     pages.shuffle(&mut rng);
@@ -158,7 +174,7 @@ pub fn detect(
         progress(turn as f64 / TRIES as f64 / 2.0);
         pages.rotate_left(1);
         let (&target, others) = pages.split_first()?;
-        let group = smallest(probe, target, others)?;
+        let group = smallest(probe, target, others, &is_late)?;
         Some((target, group))
     })?;
     progress(0.5);
@@ -197,8 +213,13 @@ fn pushes(probe: &mut dyn CacheProbe, target: u64, pages: &[u64], place: u64) ->
 
 /// A group of `pages` none of which can be left out. Of one more parts than are needed one
 /// holds nothing that is needed, so it goes. Where a level before the last keeps what the
-/// last one does not have, lines of both are needed.
-fn smallest(probe: &mut dyn CacheProbe, target: u64, pages: &[u64]) -> Option<Vec<u64>> {
+/// last one does not have, lines of both are needed. `None`, too, where it is late.
+fn smallest(
+    probe: &mut dyn CacheProbe,
+    target: u64,
+    pages: &[u64],
+    is_late: &dyn Fn() -> bool,
+) -> Option<Vec<u64>> {
     let most = MOST_WAYS * probe.geometry().ways.max(1) as usize;
     let mut group = pages.to_vec();
     if !pushes(probe, target, &group, PLACE) {
@@ -208,6 +229,9 @@ fn smallest(probe: &mut dyn CacheProbe, target: u64, pages: &[u64]) -> Option<Ve
         let (before, part) = (group.len(), group.len().div_ceil(most + 1).max(1));
         let mut from = 0;
         while from < group.len() {
+            if is_late() {
+                return None;
+            }
             let mut without = group.clone();
             without.drain(from..(from + part).min(group.len()));
             match pushes(probe, target, &without, PLACE) {
@@ -414,6 +438,15 @@ mod tests {
             let said = found.verdict();
             assert!(said.contains("divide nothing"), "{said}");
         }
+    }
+
+    /// A large cache takes long; somebody waits.
+    #[test]
+    fn a_look_ends_at_its_deadline() {
+        let mut model = Model::new(6, 48, Hash::Masks(Vec::new()), 0);
+        assert!(look(&mut model, 1, Duration::ZERO, &mut |_| {}).is_none());
+        // Of three tries each asks once whether all pages push the target out.
+        assert_eq!(model.calls, 3 * 9);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! found pair by pair. A *slice* is all lines of some banks: tasks confined to it have
 //! a memory as small as a small machine's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use rand::seq::SliceRandom;
@@ -62,6 +62,11 @@ pub struct Banks {
     pub channel_why: Option<String>,
     /// log2 of a page as the kernel has it.
     pub frame_shift: u32,
+    /// Huge pages, and by what the number of a bank of theirs differs from what the functions
+    /// say; none where lines were found pair by pair.
+    pages: Vec<(u64, usize)>,
+    /// log2 of a huge page.
+    page_shift: u32,
 }
 
 /// Functions that choose the channel, and why nobody knows of any.
@@ -74,6 +79,12 @@ fn channel(meter: &mut Meter<'_>, model: &Model) -> (Vec<u64>, Option<String>) {
         Ok(name) => (name.map_or_else(Vec::new, |name| name.functions), None),
         Err(why) => (Vec::new(), Some(why.to_string())),
     }
+}
+
+/// What the functions say of an address, a bit each.
+fn value(functions: &[u64], address: u64) -> usize {
+    let bit = |(i, &f): (usize, &u64)| (gf2::parity(f, address) as usize) << i;
+    functions.iter().enumerate().map(bit).sum()
 }
 
 /// One of several programs that draw lines and have none in common.
@@ -110,30 +121,9 @@ impl Banks {
         seed: u64,
         progress: &mut dyn FnMut(&str, f64),
     ) -> Result<Self, SetsError> {
-        let mut total = None;
-        if let Addresses::InsidePages { page_shift } = source.addresses() {
-            let mut meter = Meter::new(source, deadline, seed);
-            let pages = meter.source().ranges();
-            let mut tell = |share| progress("looking for bank functions", share);
-            let node = solve_node(&mut meter, &pages[..pages.len().min(1)], None, &mut tell);
-            if let Some(region) = node.regions.first() {
-                total = Some(region.banks_by_rate);
-                if region.is_sound() && region.division.is_none() {
-                    let mut tell = |share| progress("sorting pages into classes", share);
-                    let model = &region.model;
-                    let classes = classify(&mut meter, model, page_shift, pages.len(), &mut tell);
-                    if classes.proof.holds() {
-                        progress("reading on all CPUs at once", 0.0);
-                        let (channel, channel_why) = channel(&mut meter, model);
-                        return Ok(Self {
-                            channel,
-                            channel_why,
-                            frame_shift: meter.source().frame_shift(),
-                            ..Self::of_classes(&classes, meter.source().line_shift())
-                        });
-                    }
-                }
-            }
+        let (found, total) = Self::by_functions(source, deadline, seed, progress);
+        if let Some(found) = found {
+            return Ok(found);
         }
         let mut meter = Meter::new(source, deadline, seed);
         let lines = LEAST_LINES.max(OF_TASK * (neighbours + 1));
@@ -147,7 +137,48 @@ impl Banks {
             channel: Vec::new(),
             channel_why: None,
             frame_shift: meter.source().frame_shift(),
+            pages: Vec::new(),
+            page_shift: 0,
         })
+    }
+
+    /// As [`Banks::find`], by functions inside a page and a class for each page, or not at all;
+    /// and how many banks memory has by how often random pairs conflict, where that is known.
+    pub fn by_functions(
+        source: &mut dyn TimingSource,
+        deadline: Duration,
+        seed: u64,
+        progress: &mut dyn FnMut(&str, f64),
+    ) -> (Option<Self>, Option<f64>) {
+        let Addresses::InsidePages { page_shift } = source.addresses() else {
+            return (None, None);
+        };
+        let mut meter = Meter::new(source, deadline, seed);
+        let pages = meter.source().ranges();
+        let mut tell = |share| progress("looking for bank functions", share);
+        let node = solve_node(&mut meter, &pages[..pages.len().min(1)], None, &mut tell);
+        let Some(region) = node.regions.first() else {
+            return (None, None);
+        };
+        let total = Some(region.banks_by_rate);
+        if !region.is_sound() || region.division.is_some() {
+            return (None, total);
+        }
+        let mut tell = |share| progress("sorting pages into classes", share);
+        let model = &region.model;
+        let classes = classify(&mut meter, model, page_shift, pages.len(), &mut tell);
+        if !classes.proof.holds() {
+            return (None, total);
+        }
+        progress("reading on all CPUs at once", 0.0);
+        let (channel, channel_why) = channel(&mut meter, model);
+        let found = Self {
+            channel,
+            channel_why,
+            frame_shift: meter.source().frame_shift(),
+            ..Self::of_classes(&classes, meter.source().line_shift())
+        };
+        (Some(found), total)
     }
 
     /// The lines of pages that are sorted into classes.
@@ -156,17 +187,20 @@ impl Banks {
         let mut order: Vec<usize> = (0..classes.functions.len()).collect();
         order.sort_unstable_by_key(|&i| classes.functions[i].trailing_zeros());
         let functions: Vec<u64> = order.iter().map(|&i| classes.functions[i]).collect();
+        let moved = |class: u32| -> usize {
+            let moved = order.iter().enumerate();
+            moved
+                .map(|(i, &old)| (class as usize >> old & 1) << i)
+                .sum()
+        };
+        let pages = classes.pages.iter();
+        let pages = pages.filter_map(|page| Some((page.page, moved(page.class?))));
+        let pages: Vec<(u64, usize)> = pages.collect();
         let mut lines: Vec<Vec<u64>> = vec![Vec::new(); 1 << functions.len()];
         for offset in (0..1u64 << classes.page_shift).step_by(1 << line_shift) {
-            let value = |(i, &f): (usize, &u64)| (gf2::parity(f, offset) as usize) << i;
-            let inside: usize = functions.iter().enumerate().map(value).sum();
-            for page in &classes.pages {
-                let Some(class) = page.class else { continue };
-                let moved = order.iter().enumerate();
-                let moved: usize = moved
-                    .map(|(i, &old)| (class as usize >> old & 1) << i)
-                    .sum();
-                lines[inside ^ moved].push(page.page + offset);
+            let inside = value(&functions, offset);
+            for (page, moved) in &pages {
+                lines[inside ^ moved].push(page + offset);
             }
         }
         // From all over the pages, not from the first of them.
@@ -182,6 +216,8 @@ impl Banks {
             channel: Vec::new(),
             channel_why: None,
             frame_shift: 12,
+            pages,
+            page_shift: classes.page_shift,
         }
     }
 
@@ -261,21 +297,44 @@ impl Banks {
     /// A set for each colour; none where no functions are known.
     #[must_use]
     pub fn page_sets(&self) -> Vec<Vec<usize>> {
-        let How::Functions(functions) = &self.how else {
+        if !self.are_all() {
             return Vec::new();
-        };
-        // What lines of one page differ by, as numbers of banks.
-        let moved = |bit: u32| -> u64 {
-            let of = functions.iter().enumerate();
-            of.map(|(i, &f)| (f >> bit & 1) << i).sum()
-        };
-        let inside = Basis::of((0..self.frame_shift).map(moved));
+        }
+        let inside = self.inside_pages();
         let mut sets: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for bank in 0..self.lines.len() {
             let set = inside.reduce(bank as u64);
             sets.entry(set).or_default().push(bank);
         }
         sets.into_values().collect()
+    }
+
+    /// The colour of each of the kernel's pages: those of one lie in the same banks. None where
+    /// no functions are known.
+    #[must_use]
+    pub fn page_colors(&self) -> HashMap<u64, u64> {
+        let How::Functions(functions) = &self.how else {
+            return HashMap::new();
+        };
+        let inside = self.inside_pages();
+        let mut colors = HashMap::new();
+        for offset in (0..1u64 << self.page_shift).step_by(1 << self.frame_shift) {
+            let first = value(functions, offset);
+            let of = |&(page, moved): &(u64, usize)| {
+                (page + offset, inside.reduce((first ^ moved) as u64))
+            };
+            colors.extend(self.pages.iter().map(of));
+        }
+        colors
+    }
+
+    /// What lines of one of the kernel's pages differ by, as numbers of banks.
+    fn inside_pages(&self) -> Basis {
+        let functions = match &self.how {
+            How::Functions(functions) => functions.as_slice(),
+            How::Pairs => &[],
+        };
+        Basis::of((0..self.frame_shift).map(|bit| value(functions, 1 << bit) as u64))
     }
 
     /// The banks for which the sum of some functions, a bit each of `sum`, is 0, and

@@ -1,11 +1,12 @@
 //! Another channel: what it adds to private banks.
 //!
 //! Which functions choose the channel is known where all processors at once read half of the
-//! lines half as fast ([`Banks::channel`]). Those are tried; where there are none, each bank
-//! function, and sums of them (functions are known up to sums). The victim has a few banks on one side of it; neighbours have as many other banks on
-//! the same side, or on the other. Banks are private both times. Where the function
-//! chooses the channel, neighbours on the other side share no bus and no queue with the
-//! victim, and cost less.
+//! lines half as fast ([`Banks::channel`]). Those are tried beside readers and beside writers.
+//! Where there are none, each bank function is, and sums of them (functions are known up to
+//! sums), beside readers alone: they are many. The victim has a few banks on one side of the
+//! function; neighbours have as many other banks on the same side, or on the other. Banks are
+//! private both times. Where the function chooses the channel, neighbours on the other side
+//! share no bus and no queue with the victim, and cost less.
 
 use std::time::Instant;
 
@@ -17,10 +18,12 @@ use soloist_core::statistics::median;
 use soloist_machine::gf2::{self, Basis};
 
 use super::banks::{Banks, How, Owner};
-use super::difference::{at_most, judge, Difference};
-use super::slices::{Plan, LEAST_BLOCKS, NEIGHBOUR_LINES, PATIENCE, VICTIM_LINES};
+use super::difference::{at_most, judge, Difference, Loss};
+use super::slices::{
+    figures, Figures, Plan, LEAST_BLOCKS, NEIGHBOUR_LINES, PATIENCE, VICTIM_LINES,
+};
 use super::two_banks::CHANCE;
-use super::{Attack, Company, Cores};
+use super::{Attack, Company, Cores, Round};
 
 /// Functions of which all sums are tried.
 const FEW_FUNCTIONS: usize = 5;
@@ -32,8 +35,25 @@ const FEW: usize = 4;
 pub struct Side {
     /// The function, as bits of the address.
     pub function: String,
+    /// What the neighbours do.
+    #[serde(default = "read")]
+    pub attack: Attack,
+    /// The victim beside neighbours on its side.
+    #[serde(default)]
+    pub near: Figures,
+    /// Beside those on the other side.
+    #[serde(default)]
+    pub far: Figures,
     /// What an access takes less.
     pub saved: Difference,
+    /// By which share neighbours on the other side are slower.
+    #[serde(default)]
+    pub neighbours_lose: Loss,
+}
+
+/// Of a file that says nothing of attacks.
+fn read() -> Attack {
+    Attack::Read
 }
 
 impl Side {
@@ -49,11 +69,11 @@ impl Side {
 /// All functions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Channels {
-    /// Neighbours, which read.
+    /// Neighbours.
     pub neighbours: usize,
     /// ns of an access alone.
     pub alone_ns: f64,
-    /// By function.
+    /// By function and attack.
     pub sides: Vec<Side>,
     /// Functions that choose the channel, by what all processors read at once.
     #[serde(default)]
@@ -64,6 +84,14 @@ pub struct Channels {
 }
 
 impl Channels {
+    /// What a table shows: all of the functions that choose the channel; where they are not known,
+    /// what is shown.
+    pub fn told(&self) -> impl Iterator<Item = &Side> {
+        let is_known = !self.by_throughput.is_empty();
+        let is_told = move |side: &&Side| is_known || side.saved.shown || side.saved.shown_less;
+        self.sides.iter().filter(is_told)
+    }
+
     /// What was seen, in a sentence or two.
     #[must_use]
     pub fn verdict(&self) -> String {
@@ -84,33 +112,58 @@ impl Channels {
         }
     }
 
-    /// What neighbours on the other side cost less or more.
+    /// What neighbours on the other side cost less or more, a sentence for each attack.
     fn costs(&self) -> String {
+        let of = |attack| {
+            let sides = self.sides.iter().filter(|side| side.attack == attack);
+            let sides: Vec<&Side> = sides.collect();
+            (!sides.is_empty()).then(|| self.costs_of(attack, &sides))
+        };
+        let all: Vec<String> = [Attack::Read, Attack::Write]
+            .into_iter()
+            .filter_map(of)
+            .collect();
+        all.join(" ")
+    }
+
+    /// What neighbours that do `attack` cost less or more on these other sides.
+    fn costs_of(&self, attack: Attack, sides: &[&Side]) -> String {
         let seen = |is_seen: &dyn Fn(&Difference) -> bool| -> Option<String> {
-            let sides = self.sides.iter().filter(|side| is_seen(&side.saved));
+            let sides = sides.iter().filter(|side| is_seen(&side.saved));
             let percent = |side: &Side| 100.0 * side.saved.ns.median.abs() / self.alone_ns;
-            let sides = sides.map(|side| format!("{} ({:.1} %)", side.function, percent(side)));
-            let sides: Vec<String> = sides.collect();
+            let says = |side: &&Side| {
+                let lose = side.neighbours_lose.says();
+                format!("{} ({:.1} %{lose})", side.function, percent(side))
+            };
+            let sides: Vec<String> = sides.map(says).collect();
             (!sides.is_empty()).then(|| sides.join(", "))
         };
         let less = seen(&|saved| saved.shown).map(|sides| format!("{sides} cost less"));
         let more = seen(&|saved| saved.shown_less).map(|sides| format!("{sides} cost more"));
-        let who = Attack::Read.neighbours(self.neighbours);
+        let who = attack.neighbours(self.neighbours);
         let seen: Vec<String> = less.into_iter().chain(more).collect();
         if !seen.is_empty() {
             return format!(
-                "Another channel: beside {who} in private banks, co-runners on the other side of {} \
-                 (share of an access alone).",
+                "Another channel, {who} in private banks: those on the other side of {} (share of an access \
+                 alone).",
                 seen.join(", of ")
             );
         }
-        let most = self.sides.iter().map(|side| side.saved.ns.high);
+        let most = sides.iter().map(|side| side.saved.ns.high);
         format!(
-            "Another channel: beside {who} no function is shown to save anything; beyond private banks it \
+            "Another channel, {who}: no function is shown to save anything; beyond private banks it \
              would be {} of an access alone (99 %).",
             at_most(most.fold(0.0, f64::max) / self.alone_ns)
         )
     }
+}
+
+/// One function, and what the neighbours do; what was measured of it.
+struct Taken {
+    /// A sum of functions, a bit each.
+    sum: u64,
+    attack: Attack,
+    blocks: Vec<[Round; 3]>,
 }
 
 /// Tries them all; `None`: there are no functions, or neighbours hardly ran.
@@ -126,39 +179,33 @@ pub fn measure(
     let mut rng = ChaCha8Rng::seed_from_u64(plan.seed);
     let neighbours = cores.most_neighbours();
     let begun = Instant::now();
-    let sums = match of_channel(functions, &banks.channel) {
-        none if none.is_empty() => sums(functions.len()),
-        of_channel => of_channel,
-    };
-    let mut saved: Vec<Vec<f64>> = vec![Vec::new(); sums.len()];
-    let mut alone: Vec<f64> = Vec::new();
+    let mut taken = candidates(functions, &banks.channel);
     for turn in 0..PATIENCE as usize * plan.blocks {
-        let least = saved.iter().map(Vec::len).min()?;
+        let least = taken.iter().map(|one| one.blocks.len()).min()?;
         let late = begun.elapsed();
         let enough = least >= plan.blocks || (late > plan.time && least >= LEAST_BLOCKS);
         if enough || late > PATIENCE * plan.time {
             break;
         }
-        let mut order: Vec<usize> = (0..sums.len()).collect();
+        let mut order: Vec<usize> = (0..taken.len()).collect();
         order.shuffle(&mut rng);
-        for of in order {
-            if let Some([ns, near, far]) = block(cores, banks, sums[of], neighbours, &mut rng) {
-                saved[of].push(near - far);
-                alone.push(ns);
-            }
+        for at in order {
+            let one = &mut taken[at];
+            let rounds = block(cores, banks, one, neighbours, &mut rng);
+            one.blocks.extend(rounds);
         }
         progress((turn + 1) as f64 / plan.blocks as f64);
     }
-    if saved.iter().any(|one| one.len() < LEAST_BLOCKS) {
+    if taken.iter().any(|one| one.blocks.len() < LEAST_BLOCKS) {
         return None;
     }
-    let sides = sums.iter().zip(&saved).map(|(&sum, saved)| Side {
-        function: gf2::show(mask(functions, sum)),
-        saved: Difference::of(saved),
-    });
-    let mut sides: Vec<Side> = sides.collect();
-    let all = sides.iter_mut().map(|side| &mut side.saved);
-    judge(all.collect(), Vec::new(), CHANCE);
+    let alone = taken.iter().flat_map(|one| &one.blocks);
+    let mut alone: Vec<f64> = alone.map(|rounds| rounds[0].ns).collect();
+    let mut sides: Vec<Side> = taken.iter().map(|one| side(one, functions)).collect();
+    let both = sides.iter_mut();
+    let both = both.map(|side| (&mut side.saved, &mut side.neighbours_lose));
+    let (differences, losses) = both.unzip();
+    judge(differences, losses, CHANCE);
     Some(Channels {
         neighbours,
         alone_ns: median(&mut alone),
@@ -166,6 +213,41 @@ pub fn measure(
         by_throughput: banks.channel.iter().map(|&f| gf2::show(f)).collect(),
         throughput_why: banks.channel_why.clone(),
     })
+}
+
+/// The channel's functions beside readers and writers; where they are not known, all that may be
+/// beside readers.
+fn candidates(functions: &[u64], channel: &[u64]) -> Vec<Taken> {
+    let known = of_channel(functions, channel);
+    let (sums, attacks) = match known.is_empty() {
+        true => (sums(functions.len()), &[Attack::Read][..]),
+        false => (known, &[Attack::Read, Attack::Write][..]),
+    };
+    let of = |sum| {
+        attacks.iter().map(move |&attack| Taken {
+            sum,
+            attack,
+            blocks: Vec::new(),
+        })
+    };
+    sums.into_iter().flat_map(of).collect()
+}
+
+fn side(taken: &Taken, functions: &[u64]) -> Side {
+    let of = |at: usize| figures(taken.blocks.iter().map(move |rounds| &rounds[at]));
+    let blocks = taken.blocks.iter();
+    let saved: Vec<f64> = blocks
+        .clone()
+        .map(|[_, near, far]| near.ns - far.ns)
+        .collect();
+    Side {
+        function: gf2::show(mask(functions, taken.sum)),
+        attack: taken.attack,
+        near: of(1),
+        far: of(2),
+        saved: Difference::of(&saved),
+        neighbours_lose: Loss::of(blocks.map(|[_, near, far]| (near.rate, far.rate))),
+    }
 }
 
 /// The sums of `functions` that choose the channel: those that `channel` spans.
@@ -195,11 +277,11 @@ fn sums(functions: usize) -> Vec<u64> {
 fn block(
     cores: &mut dyn Cores,
     banks: &Banks,
-    sum: u64,
+    of: &Taken,
     neighbours: usize,
     rng: &mut ChaCha8Rng,
-) -> Option<[f64; 3]> {
-    let mut sides = banks.apart(sum);
+) -> Option<[Round; 3]> {
+    let mut sides = banks.apart(of.sum);
     if rng.gen() {
         sides.swap(0, 1);
     }
@@ -210,26 +292,26 @@ fn block(
     let (own, near, far) = (&here[..few], &here[few..2 * few], &there[..few]);
     let mut order = [0, 1, 2];
     order.shuffle(rng);
-    let mut taken = [0.0; 3];
+    let mut rounds = [None, None, None];
     let owners = neighbours + 1;
     for i in order {
         let lines = banks.draw(own, Owner { number: 0, owners }, VICTIM_LINES, rng);
         let theirs = [None, Some(near), Some(far)][i];
-        let round = match theirs {
+        rounds[i] = Some(match theirs {
             None => cores.round(&lines, None)?,
             Some(theirs) => {
                 let lines_of =
                     |number| banks.draw(theirs, Owner { number, owners }, NEIGHBOUR_LINES, rng);
                 let theirs: Vec<Vec<u64>> = (1..owners).map(lines_of).collect();
                 let company = Company {
-                    attack: Attack::Read,
+                    attack: of.attack,
                     lines: &theirs,
                     pause_ns: 0,
                 };
                 cores.round(&lines, Some(&company))?
             }
-        };
-        taken[i] = round.ns;
+        });
     }
-    Some(taken)
+    let [alone, near, far] = rounds;
+    Some([alone?, near?, far?])
 }

@@ -31,7 +31,7 @@ const WARM_UP: Duration = Duration::from_micros(300);
 /// A neighbour that has not begun after this has no processor to run on.
 const BEGINS: Duration = Duration::from_secs(1);
 /// An access that takes longer was interrupted: it says nothing of memory.
-const INTERRUPTED: Duration = Duration::from_micros(20);
+pub(super) const INTERRUPTED: Duration = Duration::from_micros(20);
 
 /// The processors, and the memory that all use.
 pub struct RealCores<'a> {
@@ -74,7 +74,7 @@ impl<'a> RealCores<'a> {
 }
 
 /// Where the lines are mapped.
-pub(super) fn locate(memory: &Hardware, lines: &[u64]) -> Vec<usize> {
+fn locate(memory: &Hardware, lines: &[u64]) -> Vec<usize> {
     let at = |&line: &u64| memory.locate(line).map(|at| at as usize);
     lines.iter().filter_map(at).collect()
 }

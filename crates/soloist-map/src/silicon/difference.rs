@@ -72,6 +72,13 @@ impl Loss {
         }
     }
 
+    /// The median as a percentage, for a table.
+    #[must_use]
+    pub fn percent(&self) -> String {
+        // No -0.
+        format!("{:.0} %", (100.0 * self.share.median).round() + 0.0)
+    }
+
     /// A clause where neighbours are shown to be slower; else nothing.
     #[must_use]
     pub fn says(&self) -> String {

@@ -16,7 +16,6 @@ use soloist_map::silicon::pages::Split;
 use soloist_map::silicon::report::Report;
 
 use super::bench::silicon;
-use super::compare;
 use soloist_cli::complete;
 use soloist_cli::{Ctx, Misuse};
 
@@ -27,14 +26,13 @@ use super::up;
 ///
 /// Looks at the host's nodes, colours of the loaded map, reservations and cache ways.
 /// The worth of each comes from `soloist bench silicon`, run at once or from files.
-/// `bench silicon --only pages` counts the page colours of the last-level cache; advice on
-/// cache colours needs that count. What can't be measured so has figures of the model, which
-/// say so and rank behind measured ones.
+/// What can't be measured so has figures of the model, which say so and rank behind measured
+/// ones.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist advise",
     "soloist advise --measure",
-    "soloist advise --from here.json --from pages.json",
+    "soloist advise --from here.json",
     "soloist advise --from here.json --machine haswell",
 ])]
 pub struct Args {
@@ -146,18 +144,14 @@ fn measured(args: &Args, host: &Host, ctx: &Ctx) -> Result<Written> {
     if !args.measure {
         return Ok(all);
     }
-    // Asked before the first experiment: it binds this process to one of them.
-    let usable = Some(compare::cpus(None)?);
-    let slices = silicon::Args::usual(args.cpus.clone(), usable.clone());
-    let report = silicon::here(&slices, ctx)?;
-    let pages = silicon::here(&silicon::Args::of_pages(args.cpus.clone(), usable), ctx)?;
+    let report = silicon::here(&silicon::Args::usual(args.cpus.clone()), ctx)?;
     Ok(Written {
         machine: None,
         slices: report.slices,
         slices_why: report.slices_why,
-        cache: pages.cache,
-        cache_why: pages.cache_why.or(pages.pages_why),
-        pages: pages.pages,
+        cache: report.cache,
+        cache_why: report.cache_why.or(report.pages_why),
+        pages: report.pages,
     })
 }
 
@@ -176,7 +170,7 @@ impl Written {
             true => Ok(written),
             false => Err(
                 "it has no slices and no count of cache colours: `soloist bench silicon --json` \
-                         writes slices without --only, and the count with --only pages"
+                         writes both without --only"
                     .to_owned(),
             ),
         }

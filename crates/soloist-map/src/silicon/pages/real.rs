@@ -1,5 +1,6 @@
 //! This machine's processors, with their caches.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -7,16 +8,19 @@ use rand::seq::SliceRandom;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::super::cores::{locate, with_neighbours};
-use super::super::count::Count;
-use super::{Caching, Round};
+use super::super::cores::{with_neighbours, INTERRUPTED};
+use super::super::count::{tick_ns, Count};
+use super::{Attack, Caching, Round};
+use crate::detect::cpu;
 use crate::detect::hardware::Hardware;
 use crate::detect::source::TimingSource;
 
-const LINE: u64 = 64;
+const LINE: usize = 64;
 /// Accesses of a chunk, and of a round that are timed.
 const CHUNK: usize = 512;
 const CHUNKS: usize = 24;
+/// One of so many of them is timed by itself.
+const SAMPLED: usize = 8;
 /// With fewer chunks in which all neighbours ran a round says nothing.
 const LEAST_CHUNKS: usize = 8;
 /// Accesses before, at most: the caches fill.
@@ -32,6 +36,7 @@ pub struct RealCaching<'a> {
     neighbours: Vec<usize>,
     cache: u64,
     page: u64,
+    colors: HashMap<u64, u64>,
 }
 
 impl<'a> RealCaching<'a> {
@@ -44,13 +49,22 @@ impl<'a> RealCaching<'a> {
             neighbours: neighbours.to_vec(),
             cache,
             page: 1 << memory.frame_shift(),
+            colors: HashMap::new(),
         }
     }
 
+    /// With the bank colour of each page.
+    #[must_use]
+    pub fn with_bank_colors(self, colors: HashMap<u64, u64>) -> Self {
+        Self { colors, ..self }
+    }
+
+    /// Where the lines of these pages are mapped.
     fn lines(&self, pages: &[u64]) -> Vec<usize> {
-        let lines = |&page: &u64| (0..self.page / LINE).map(move |line| page + line * LINE);
-        let lines: Vec<u64> = pages.iter().flat_map(lines).collect();
-        locate(self.memory, &lines)
+        let first = pages.iter().filter_map(|&page| self.memory.locate(page));
+        let lines =
+            |at: *const u8| (0..self.page as usize / LINE).map(move |i| at as usize + i * LINE);
+        first.flat_map(lines).collect()
     }
 }
 
@@ -77,11 +91,18 @@ impl Caching for RealCaching<'_> {
         self.memory.page_shift()
     }
 
-    fn round(&mut self, own: &[u64], theirs: &[Vec<u64>]) -> Option<Round> {
-        let first = chain(self.lines(own))?;
-        let warm = (own.len() * (self.page / LINE) as usize).min(WARM);
+    fn bank_color(&self, page: u64) -> Option<u64> {
+        self.colors.get(&page).copied()
+    }
+
+    fn round(&mut self, own: &[u64], theirs: &[Vec<u64>], attack: Attack) -> Option<Round> {
+        let lines = self.lines(own);
+        let warm = lines.len().min(WARM);
+        let first = chain(lines)?;
         let theirs: Vec<Vec<usize>> = theirs.iter().map(|pages| self.lines(pages)).collect();
-        let act = |at: usize, stop: &AtomicBool, count: &Count| write(&theirs[at], stop, count);
+        let act = |at: usize, stop: &AtomicBool, count: &Count| {
+            load(&theirs[at], attack, stop, count);
+        };
         with_neighbours(&self.neighbours, theirs.len(), &act, |counts| {
             victim(follow(first, warm), counts)
         })?
@@ -118,37 +139,56 @@ fn victim(mut at: usize, neighbours: &[Count]) -> Option<Round> {
             .map(|n| n.accesses.load(Relaxed))
             .collect()
     };
+    let tick = tick_ns();
+    let longest = INTERRUPTED.as_nanos() as f32;
     let begun = Instant::now();
-    let (mut times, mut bytes, mut spent) = (Vec::new(), 0, 0.0);
+    let (mut times, mut lines, mut spent) = (Vec::new(), 0, 0.0);
+    let mut singles: Vec<f32> = Vec::with_capacity(CHUNKS * CHUNK / SAMPLED);
     while times.len() < CHUNKS && begun.elapsed() < LONGEST {
-        let (before, start) = (counts(), Instant::now());
-        at = follow(at, CHUNK);
+        let (before, kept, start) = (counts(), singles.len(), Instant::now());
+        for _ in 0..CHUNK / SAMPLED {
+            at = follow(at, SAMPLED - 1);
+            let start = cpu::ticks();
+            at = follow(at, 1);
+            singles.push((cpu::ticks().wrapping_sub(start) as f64 * tick) as f32);
+        }
         let ns = start.elapsed().as_nanos() as f64;
         let after = counts();
-        if after.iter().zip(&before).any(|(now, then)| now == then) {
+        let both = after.iter().zip(&before);
+        let was_interrupted = singles[kept..].iter().any(|&single| single > longest);
+        if was_interrupted || both.clone().any(|(now, then)| now == then) {
+            singles.truncate(kept);
             continue;
         }
-        let lines: u64 = after
-            .iter()
-            .zip(&before)
-            .map(|(now, then)| now - then)
-            .sum();
-        bytes += lines * LINE;
+        lines += both.map(|(now, then)| now - then).sum::<u64>();
         spent += ns;
         times.push(ns / CHUNK as f64);
     }
     (times.len() >= LEAST_CHUNKS).then(|| Round {
         ns: soloist_core::statistics::median(&mut times),
-        rate: bytes as f64 / spent * 1e3,
+        rate: lines as f64 / spent * 1e3,
+        singles,
     })
 }
 
-/// Writes to all lines, again and again.
-fn write(lines: &[usize], stop: &AtomicBool, count: &Count) {
-    for some in lines.chunks(TURN).cycle() {
+/// Reads or writes all lines, again and again.
+fn load(lines: &[usize], attack: Attack, stop: &AtomicBool, count: &Count) {
+    for (turn, some) in lines.chunks(TURN).cycle().enumerate() {
+        let writes = match attack {
+            Attack::Read => false,
+            Attack::Write => true,
+            Attack::Both => turn % 2 == 1,
+        };
         for &line in some {
-            // SAFETY: the line is in memory that the caller owns; nobody reads it.
-            unsafe { std::ptr::write_volatile(line as *mut u8, 1) };
+            // SAFETY: the line is in memory that the caller owns; nobody reads a value of it.
+            unsafe {
+                match writes {
+                    true => std::ptr::write_volatile(line as *mut u8, 1),
+                    false => {
+                        std::ptr::read_volatile(line as *const u8);
+                    }
+                }
+            }
         }
         count.accesses.fetch_add(some.len() as u64, Relaxed);
         count.turns.fetch_add(1, Relaxed);

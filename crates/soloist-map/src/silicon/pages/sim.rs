@@ -7,17 +7,18 @@ use rand_chacha::ChaCha8Rng;
 use soloist_core::{AddrMap, FRAME_SIZE};
 use soloist_machine::gf2;
 
-use super::{Caching, Round};
+use super::{Attack, Caching, Round};
 use crate::detect::llc::{CacheProbe, Geometry};
 
-/// ns of a hit and of a miss, and what a neighbour in the same bank adds to a miss where all
-/// of its accesses are there.
+/// ns of a hit and of a miss.
 const HIT: f64 = 20.0;
 const MISS: f64 = 100.0;
+/// Single accesses that are timed.
+const SINGLES: u32 = 100;
 /// Bytes of a huge page.
 const HUGE_PAGE: u64 = 2 << 20;
-/// Bytes that a neighbour writes in a microsecond.
-const RATE: f64 = 4000.0;
+/// Lines that a neighbour reads or writes in a microsecond.
+const RATE: f64 = 60.0;
 /// Bytes of a cache line, and ways of a cache whose hash keeps no page together.
 const LINE: u64 = 64;
 const WAYS: u64 = 16;
@@ -38,7 +39,8 @@ pub struct Truth {
     pub cache_hash: [u64; 2],
     /// Address bits that choose banks.
     pub bank_bits: u64,
-    /// Added to a miss where all neighbours are in the victim's banks, ns.
+    /// Added to a miss where all neighbours are in the victim's banks and write, ns; half of it
+    /// where they read.
     pub same_bank_ns: f64,
     /// Standard deviation of what others do to the machine from round to round, ns.
     pub others_ns: f64,
@@ -68,6 +70,8 @@ pub struct SimCaching {
     bytes: u64,
     /// The bank set of each page; none: the truth's bits choose banks.
     sets: Vec<u64>,
+    /// Nobody found which banks a page lies in.
+    hides_banks: bool,
     rng: ChaCha8Rng,
     others: f64,
 }
@@ -80,6 +84,7 @@ impl SimCaching {
             truth,
             bytes,
             sets: Vec::new(),
+            hides_banks: false,
             rng: ChaCha8Rng::seed_from_u64(seed),
             others: 0.0,
         }
@@ -95,6 +100,15 @@ impl SimCaching {
         let sets = pages.map(|page| set(page).map_or(0, |color| u64::from(color.bank_set)));
         Self {
             sets: sets.collect(),
+            ..self
+        }
+    }
+
+    /// The same machine, whose functions nobody found.
+    #[must_use]
+    pub fn with_hidden_banks(self) -> Self {
+        Self {
+            hides_banks: true,
             ..self
         }
     }
@@ -123,18 +137,20 @@ impl SimCaching {
         hits / own.len() as f64
     }
 
+    /// The banks that a page lies in.
+    fn set_of_banks(&self, page: u64) -> u64 {
+        let set = self.sets.get((page / self.truth.page) as usize);
+        set.copied().unwrap_or(page & self.truth.bank_bits)
+    }
+
     /// How often an access of the one meets one of the others in a bank.
     fn meeting(&self, own: &[u64], theirs: &[u64]) -> f64 {
-        let mask = self.truth.bank_bits;
-        let class = |page: u64| match self.sets.get((page / self.truth.page) as usize) {
-            Some(&set) => set,
-            None => page & mask,
-        };
+        let class = |page: u64| self.set_of_banks(page);
         let others = Self::by(class, theirs);
         let met = |(bank, count): (&u64, &f64)| count * others.get(bank).copied().unwrap_or(0.0);
         let met: f64 = Self::by(class, own).iter().map(met).sum();
         let banks = match self.sets.is_empty() {
-            true => 1usize << mask.count_ones(),
+            true => 1usize << self.truth.bank_bits.count_ones(),
             false => self.sets.iter().collect::<BTreeSet<_>>().len(),
         };
         banks as f64 * met / (own.len() as f64 * theirs.len().max(1) as f64)
@@ -162,16 +178,32 @@ impl Caching for SimCaching {
         21
     }
 
-    fn round(&mut self, own: &[u64], theirs: &[Vec<u64>]) -> Option<Round> {
+    fn bank_color(&self, page: u64) -> Option<u64> {
+        (!self.hides_banks).then(|| self.set_of_banks(page))
+    }
+
+    fn round(&mut self, own: &[u64], theirs: &[Vec<u64>], attack: Attack) -> Option<Round> {
         let theirs = theirs.concat();
         let missed = 1.0 - self.hits(own, &theirs);
-        let bank = self.truth.same_bank_ns * self.meeting(own, &theirs);
+        let writes = match attack {
+            Attack::Read => 0.5,
+            Attack::Write => 1.0,
+            Attack::Both => 0.75,
+        };
+        let bank = writes * self.truth.same_bank_ns * self.meeting(own, &theirs);
         let mut normal = || (0..6).map(|_| self.rng.gen::<f64>() - 0.5).sum::<f64>();
         // What others do lasts for some rounds.
         self.others = 0.7 * self.others + self.truth.others_ns * normal();
         let ns = HIT + missed * (MISS - HIT + bank) + self.others.abs() + normal();
         let rate = RATE * self.truth.neighbours as f64 * (1.0 + 0.02 * normal());
-        Some(Round { ns, rate })
+        // Misses are the slow ones.
+        let hits = (f64::from(SINGLES) * (1.0 - missed)) as u32;
+        let singles = (0..SINGLES).map(|i| match i < hits {
+            true => HIT as f32,
+            false => (MISS + bank) as f32,
+        });
+        let singles = singles.collect();
+        Some(Round { ns, rate, singles })
     }
 }
 

@@ -25,7 +25,7 @@ use soloist_map::silicon::banks::{Banks, LEAST_BANKS};
 use soloist_map::silicon::cores::{bind, RealCores};
 use soloist_map::silicon::pages::real::RealCaching;
 use soloist_map::silicon::pages::sim::{SimCaching, Truth as PagesTruth};
-use soloist_map::silicon::pages::{self, Caching, Split};
+use soloist_map::silicon::pages::{self, Caching, Split, Tried};
 use soloist_map::silicon::picture;
 use soloist_map::silicon::report::Report as Slices;
 use soloist_map::silicon::sets::{self, Sets};
@@ -33,6 +33,7 @@ use soloist_map::silicon::sim::{SimCores, Truth};
 use soloist_map::silicon::slices::{Cell, Figures, Plan};
 use soloist_map::silicon::{measure, Attack, Cores, Cost, Design, Measured};
 
+mod channels;
 mod cpus;
 mod paced;
 mod whole_pages;
@@ -51,7 +52,8 @@ const SIM_CACHE: (u64, u64) = (128 << 10, 16 << 20);
 /// Address bits of a page of 4 KiB inside a huge page.
 const PAGE_BITS: u64 = 0x1f_f000;
 
-/// Memory that another command looks through for the cache, at most.
+/// Memory that lines are found in, and what is looked through for the cache at most.
+const MEMORY: u64 = 128 << 20;
 const MOST_MEMORY: u64 = 1 << 30;
 
 /// Neighbours at most: as many as the largest experiment has.
@@ -63,9 +65,10 @@ const MOST_NEIGHBOURS: usize = 15;
 /// machine. Finds banks by timing. A victim on one CPU follows pointers, and co-runners
 /// on other CPUs read or write. The first experiment compares a co-runner in the same
 /// bank with one in another bank. The second one confines all tasks to slices of few
-/// banks, as many as a small machine has: shared, private, or all tasks in a quarter.
-/// Conditions come many times in random order. The command reports only effects that
-/// chance does not explain.
+/// banks, as many as a small machine has: shared, private, or all tasks in a quarter. The
+/// third one colours whole pages, caches included: `--only pages` takes longer for it, and
+/// tries address bits too. Conditions come many times in random order. The command reports
+/// only effects that chance does not explain.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     status "0 measured, whatever it showed; 1 nothing could be measured; 2 misused";
@@ -79,13 +82,10 @@ pub struct Args {
     /// this process may use; with --only pages, of the victim's last-level cache].
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
-    /// Those that this process could use before an experiment bound it to one.
-    #[arg(skip)]
-    usable: Option<Vec<u32>>,
     /// Only this experiment.
     #[arg(long, value_name = "NAME")]
     only: Option<Part>,
-    /// Time for the slices, after lines are found; the other experiments add half.
+    /// Time for the slices, after lines are found; the other experiments add as much.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = whole::<u64>(1..=86_400))]
     seconds: u64,
     /// Draw the cost of co-runners over the banks for each busy core into this file.
@@ -94,10 +94,12 @@ pub struct Args {
     /// Blocks: each has every condition once.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = whole::<u32>(20..=10_000))]
     blocks: u32,
-    /// Memory to find lines in.
-    #[arg(long, value_parser = memory, value_name = "SIZE", default_value = "128M")]
-    memory: u64,
-    /// Give up looking for lines after this many seconds.
+    /// Memory to find lines in [default: 128M; for pages six times the last-level cache, up to
+    /// 1G].
+    #[arg(long, value_parser = memory, value_name = "SIZE")]
+    memory: Option<u64>,
+    /// Give up looking for lines after this many seconds, for page colours of the cache after a
+    /// quarter of them; with --only pages after all.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = whole::<u64>(..))]
     deadline: u64,
     /// Seed of all random choices.
@@ -130,7 +132,7 @@ enum Part {
     TwoBanks,
     /// Few banks, paced co-runners, other channels.
     Slices,
-    /// Whole pages by address bits, caches included; only with `--only pages`.
+    /// Whole pages, caches included.
     Pages,
 }
 
@@ -160,7 +162,7 @@ pub(in crate::cmd) struct Report {
     /// Why there are no slices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::cmd) slices_why: Option<String>,
-    /// Whole pages by address bits.
+    /// Whole pages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(in crate::cmd) pages: Vec<Split>,
     /// Why there are none.
@@ -264,19 +266,19 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
             Err(why) => report.why = Some(why),
         }
     }
+    if args.only == Some(Part::TwoBanks) {
+        return Ok(report);
+    }
+    let banks = find_banks(&mut memory, neighbours, args, ctx);
     if args.wants(Part::Slices) {
-        match find_banks(&mut memory, neighbours, args, ctx) {
-            Ok(banks) => {
-                let cores = SimCores::new(&memory, truth, args.seed);
-                let cores = cores.with_neighbours(neighbours);
-                let mut cores = cores.with_processors(known.topology.processors());
-                report.slice(&banks, &mut cores, args, ctx);
-            }
-            Err(why) => report.slices_why = Some(why),
-        }
+        let cores = SimCores::new(&memory, truth, args.seed);
+        let cores = cores.with_neighbours(neighbours);
+        let mut cores = cores.with_processors(known.topology.processors());
+        report.slice(banks.as_ref(), &mut cores, args, ctx);
     }
     if args.wants(Part::Pages) {
-        report.simulate_pages(&known, neighbours, args, ctx)?;
+        let knows_banks = banks.is_ok_and(|banks| banks.are_all());
+        report.simulate_pages(&known, neighbours, knows_banks, args, ctx)?;
     }
     Ok(report)
 }
@@ -314,11 +316,13 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
             Err(why) => report.why = Some(why),
         }
     }
+    if args.only == Some(Part::TwoBanks) {
+        return Ok(report);
+    }
+    let banks = find_banks(&mut memory, neighbours.len(), args, ctx);
     if args.wants(Part::Slices) {
-        match find_banks(&mut memory, neighbours.len(), args, ctx) {
-            Ok(banks) => report.slice(&banks, &mut real(&memory, victim, &neighbours)?, args, ctx),
-            Err(why) => report.slices_why = Some(why),
-        }
+        let mut cores = real(&memory, victim, &neighbours)?;
+        report.slice(banks.as_ref(), &mut cores, args, ctx);
     }
     if args.wants(Part::Pages) {
         bind(victim).with_context(|| format!("CPU {victim}"))?;
@@ -327,7 +331,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
             Some(_) => neighbours,
             None => places(&in_cache),
         };
-        report.whole_pages(&memory, &beside, args, ctx);
+        report.whole_pages(&memory, &beside, banks.ok(), args, ctx);
     }
     Ok(report)
 }
@@ -347,22 +351,27 @@ fn real<'a>(memory: &'a Hardware, victim: usize, neighbours: &[usize]) -> Result
 impl Args {
     /// Memory to measure in, of the node that the caller is bound to.
     fn memory(&self) -> Result<Hardware> {
+        let usual = || self.usual_memory().min(most_memory().unwrap_or(MEMORY));
         let options = HardwareOptions {
-            memory: Some(self.memory),
+            memory: Some(self.memory.unwrap_or_else(usual)),
             unprivileged: true,
             ..HardwareOptions::default()
         };
         Ok(Hardware::new(&options)?)
     }
 
+    /// Memory where nobody says how much: for whole pages as much as a count of cache colours
+    /// looks through.
+    fn usual_memory(&self) -> u64 {
+        let cache = geometry_of_host().filter(|_| self.wants(Part::Pages));
+        let wanted = cache.map_or(0, |cache| POOL * cache.size);
+        wanted.clamp(MEMORY, MOST_MEMORY)
+    }
+
     /// The victim's CPU, then those of the co-runners: as named, or one of each core.
     fn chosen(&self, host: &Host) -> Result<Vec<u32>> {
         let Some(list) = &self.cpus else {
-            let usable = match &self.usable {
-                Some(usable) => usable.clone(),
-                None => compare::cpus(None)?,
-            };
-            let mut cpus = cpus::one_of_each_core(host, &usable);
+            let mut cpus = cpus::one_of_each_core(host, &compare::cpus(None)?);
             cpus.truncate(1 + MOST_NEIGHBOURS);
             if let Some(note) = cpus::of_one_core(host, &cpus) {
                 errln!("soloist: {note}");
@@ -387,37 +396,19 @@ impl Args {
 
     /// As without a flag, for another command that measures: on the CPUs that its user named,
     /// else on some of those that are usable.
-    pub(in crate::cmd) fn usual(cpus: Option<String>, usable: Option<Vec<u32>>) -> Self {
-        Self::with(Part::Slices, cpus, usable)
-    }
-
-    /// Whole pages, with as much memory as a count of cache colours looks through.
-    pub(in crate::cmd) fn of_pages(cpus: Option<String>, usable: Option<Vec<u32>>) -> Self {
-        let mut args = Self::with(Part::Pages, cpus, usable);
-        let wanted = geometry_of_host().map_or(0, |cache| POOL * cache.size);
-        let most = most_memory().unwrap_or(MOST_MEMORY).min(MOST_MEMORY);
-        args.memory = wanted.max(args.memory).min(most);
-        args
-    }
-
-    fn with(part: Part, cpus: Option<String>, usable: Option<Vec<u32>>) -> Self {
+    pub(in crate::cmd) fn usual(cpus: Option<String>) -> Self {
         #[derive(clap::Parser)]
         struct Flags {
             #[command(flatten)]
             args: Args,
         }
         let mut args = <Flags as clap::Parser>::parse_from(["silicon"]).args;
-        args.only = Some(part);
         args.cpus = cpus;
-        args.usable = usable;
         args
     }
 
     fn wants(&self, part: Part) -> bool {
-        match self.only {
-            Some(only) => only == part,
-            None => part != Part::Pages,
-        }
+        self.only.is_none_or(|only| only == part)
     }
 
     fn plan(&self) -> Plan {
@@ -427,9 +418,31 @@ impl Args {
             seed: self.seed,
         }
     }
+
+    /// How long page colours of the cache are looked for: beside the other experiments less.
+    fn cache_deadline(&self) -> Duration {
+        let whole = Duration::from_secs(self.deadline);
+        match self.only {
+            Some(Part::Pages) => whole,
+            _ => whole / 4,
+        }
+    }
+
+    /// What is tried of whole pages, and how long: beside the other experiments, a third.
+    fn pages_plan(&self) -> (Tried, Plan) {
+        let plan = self.plan();
+        match self.only {
+            Some(Part::Pages) => (Tried::All, plan),
+            _ => {
+                let time = plan.time / 3;
+                (Tried::Colors, Plan { time, ..plan })
+            }
+        }
+    }
 }
 
-/// Lines by bank, or why there are none.
+/// Lines by bank, or why there are none; where only pages are wanted, by functions or not at
+/// all.
 fn find_banks(
     memory: &mut dyn TimingSource,
     neighbours: usize,
@@ -438,18 +451,19 @@ fn find_banks(
 ) -> Result<Banks, String> {
     let bar = progress::bar(ctx, 100, "");
     let deadline = Duration::from_secs(args.deadline);
-    let found = Banks::find(
-        memory,
-        neighbours,
-        deadline,
-        args.seed,
-        &mut |what, share| {
-            bar.set_message(what.to_owned());
-            bar.set_position((100.0 * share) as u64);
-        },
-    );
+    let mut tell = |what: &str, share: f64| {
+        bar.set_message(what.to_owned());
+        bar.set_position((100.0 * share) as u64);
+    };
+    let found = match args.wants(Part::Slices) {
+        true => Banks::find(memory, neighbours, deadline, args.seed, &mut tell)
+            .map_err(|why| why.to_string()),
+        false => Banks::by_functions(memory, deadline, args.seed, &mut tell)
+            .0
+            .ok_or_else(|| "no bank functions were found".to_owned()),
+    };
     bar.finish_and_clear();
-    let banks = found.map_err(|why| why.to_string())?;
+    let banks = found?;
     match banks.sizes().is_empty() {
         true => Err(format!(
             "fewer than {LEAST_BANKS} banks: none would be private"
@@ -505,7 +519,14 @@ impl Report {
     }
 
     /// Measures with whole pages, bound to the victim's processor.
-    fn whole_pages(&mut self, memory: &Hardware, neighbours: &[usize], args: &Args, ctx: &Ctx) {
+    fn whole_pages(
+        &mut self,
+        memory: &Hardware,
+        neighbours: &[usize],
+        banks: Option<Banks>,
+        args: &Args,
+        ctx: &Ctx,
+    ) {
         let Some(cache) = geometry_of_host() else {
             self.pages_why = Some("the kernel names no last-level cache".to_owned());
             return;
@@ -518,7 +539,9 @@ impl Report {
             self.pages_why = Some("no other CPU shares the victim's last-level cache".to_owned());
             return;
         }
-        let mut cores = RealCaching::new(memory, neighbours, cache.size);
+        let colors = banks.map_or_else(Default::default, |banks| banks.page_colors());
+        let cores = RealCaching::new(memory, neighbours, cache.size);
+        let mut cores = cores.with_bank_colors(colors);
         self.by_pages(&mut cores, sorted.as_ref(), args, ctx);
     }
 
@@ -527,6 +550,7 @@ impl Report {
         &mut self,
         known: &Machine,
         neighbours: usize,
+        knows_banks: bool,
         args: &Args,
         ctx: &Ctx,
     ) -> Result<()> {
@@ -538,14 +562,18 @@ impl Report {
             bank_bits: 0,
             same_bank_ns: args.same_bank,
             others_ns: 4.0,
-            neighbours: neighbours.min(3),
+            neighbours,
         };
         if truth.cache_colors() > truth.cache / truth.page {
             let why = "--cache-bits: more colours than the cache has pages: fewer bits, or a larger --cache";
             return Err(Misuse(why.to_owned()).into());
         }
         let cores = SimCaching::new(truth, 16 * args.cache, args.seed);
-        let mut cores = cores.in_banks_of(&known.addr_map());
+        let cores = cores.in_banks_of(&known.addr_map());
+        let mut cores = match knows_banks {
+            true => cores,
+            false => cores.with_hidden_banks(),
+        };
         let sorted = self.look_at_cache(Ok(&mut cores), args, ctx);
         self.by_pages(&mut cores, sorted.as_ref(), args, ctx);
         Ok(())
@@ -560,7 +588,20 @@ impl Report {
     }
 
     /// Measures in slices of `banks`.
-    fn slice(&mut self, banks: &Banks, cores: &mut dyn Cores, args: &Args, ctx: &Ctx) {
+    fn slice(
+        &mut self,
+        banks: Result<&Banks, &String>,
+        cores: &mut dyn Cores,
+        args: &Args,
+        ctx: &Ctx,
+    ) {
+        let banks = match banks {
+            Ok(banks) => banks,
+            Err(why) => {
+                self.slices_why = Some(why.clone());
+                return;
+            }
+        };
         let bar = progress::bar(ctx, 100, "");
         let measured = Slices::measure(cores, banks, args.plan(), &mut |what, share| {
             bar.set_message(what.to_owned());
@@ -588,8 +629,11 @@ impl Report {
         let bar = progress::bar(ctx, 100, "looking which pages push each other out");
         let found = probe.and_then(|probe| {
             let mut tell = |share| bar.set_position((100.0 * share) as u64);
-            let found = eviction::look(probe, args.seed, &mut tell);
-            found.ok_or_else(|| "no group of pages was found that pushes a line out".to_owned())
+            let found = eviction::look(probe, args.seed, args.cache_deadline(), &mut tell);
+            found.ok_or_else(|| {
+                "no group of pages was found that pushes a line out; a longer --deadline may find one"
+                    .to_owned()
+            })
         });
         bar.finish_and_clear();
         let found = found.map_err(|why| self.cache_why = Some(why)).ok()?;
@@ -606,7 +650,8 @@ impl Report {
         ctx: &Ctx,
     ) {
         let bar = progress::bar(ctx, 100, "whole pages");
-        let measured = pages::measure(cores, sorted, args.plan(), &mut |share| {
+        let (tried, plan) = args.pages_plan();
+        let measured = pages::measure(cores, sorted, tried, plan, &mut |share| {
             bar.set_position((100.0 * share) as u64);
         });
         bar.finish_and_clear();
@@ -704,28 +749,31 @@ fn print_slices(slices: &Slices) -> Result<()> {
         "medians of {blocks} blocks or more; {dropped} were dropped, since a co-runner hardly ran\n"
     )?;
     slices.paced.iter().try_for_each(paced::print)?;
+    slices.channels.iter().try_for_each(channels::print)?;
     for sentence in slices.sentences() {
         outln!("{sentence}")?;
     }
     Ok(())
 }
 
+/// ns of an access, and in brackets p99 and p99.9 of single ones.
+fn tails(figures: &Figures) -> String {
+    format!(
+        "{:.0} ({:.0}, {:.0})",
+        figures.ns, figures.p99_ns, figures.p999_ns
+    )
+}
+
 fn row(cell: &Cell) -> [String; 7] {
-    let ns = |figures: &Figures| {
-        format!(
-            "{:.0} ({:.0}, {:.0})",
-            figures.ns, figures.p99_ns, figures.p999_ns
-        )
-    };
     let rate = |figures: &Figures| figures.neighbours_bytes_per_second / 1e6;
     let pages = if cell.by_pages { ", by page" } else { "" };
     [
         format!("{}{pages}", cell.banks),
         cell.attack.neighbours(cell.neighbours),
-        ns(&cell.alone),
-        ns(&cell.shared),
-        ns(&cell.private),
-        ns(&cell.same),
+        tails(&cell.alone),
+        tails(&cell.shared),
+        tails(&cell.private),
+        tails(&cell.same),
         format!("{:.0}, {:.0}", rate(&cell.shared), rate(&cell.private)),
     ]
 }

@@ -1,50 +1,58 @@
-//! Prints what page colours by address bits buy.
+//! Prints what page colours buy.
 
 use anyhow::Result;
 use soloist_cli::table;
-use soloist_map::silicon::pages::{Size, Split};
+use soloist_map::silicon::pages::{By, Split};
+
+use super::tails;
 
 /// A table of all splits, and a sentence for each that is shown.
 pub(super) fn print(splits: &[Split]) -> Result<()> {
-    let Some(first) = splits.first() else {
+    if splits.is_empty() {
         return Ok(());
-    };
+    }
     outln!(
-        "ns of an access, beside {} that write as much as the cache holds:\n",
-        first.neighbours
+        "\nWhole pages, caches included: ns of an access (p99, p99.9 of single ones), beside co-runners on \
+         as much as the cache holds:\n"
     )?;
     let mut table = table([
-        "BITS",
+        "PAGES BY",
         "MiB",
+        "CO-RUNNERS",
         "SPREAD",
         "PRIVATE",
         "SAVED, 99 %",
         "OTHERS LOSE",
     ]);
     for split in splits {
-        let bits: Vec<String> = split.bits.iter().map(u32::to_string).collect();
-        let by = match split.size {
-            Size::OfClass => "class".to_owned(),
-            _ => bits.join("+"),
-        };
         table.add_row([
-            by,
+            name(&split.by),
             format!("{:.1}", split.bytes as f64 / f64::from(1 << 20)),
-            format!("{:.1}", split.spread_ns),
-            format!("{:.1}", split.private_ns),
+            split.attack.neighbours(split.neighbours),
+            tails(&split.spread),
+            tails(&split.private),
             format!("{:.1} to {:.1}", split.saved.ns.low, split.saved.ns.high),
-            format!(
-                "{:.0} %",
-                (100.0 * split.neighbours_lose.share.median).round() + 0.0
-            ),
+            split.neighbours_lose.percent(),
         ]);
     }
     outln!("{table}\n")?;
     if !splits.iter().any(|split| split.saved.shown) {
-        outln!("Neither address bits nor classes of pages are shown to isolate anything here.")?;
+        outln!("Nothing that divides pages is shown to isolate anything here.")?;
     }
     for split in splits.iter().filter(|split| split.shows_anything()) {
         outln!("{}", split.verdict())?;
     }
     Ok(())
+}
+
+fn name(by: &By) -> String {
+    match by {
+        By::Bits(bits) => {
+            let bits: Vec<String> = bits.iter().map(u32::to_string).collect();
+            format!("bit {}", bits.join("+"))
+        }
+        By::Class => "class".to_owned(),
+        By::Banks => "banks".to_owned(),
+        By::ClassAndBanks => "class, banks".to_owned(),
+    }
 }
