@@ -343,6 +343,30 @@ fn another_machines_failure_is_not_taken_for_this_ones() {
     }
 }
 
+/// What an emulator's memory takes says nothing, so nobody waits for it.
+#[test]
+fn an_emulated_processor_is_not_measured() {
+    let machine = small();
+    fs::create_dir_all(machine.path().join("proc")).unwrap();
+    let max = "CPU implementer\t: 0x00\nCPU part\t: 0x051\n";
+    fs::write(machine.path().join("proc/cpuinfo"), max).unwrap();
+    let out = soloist(machine.path(), &["bench", "silicon"])
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(1), "{}", text(&out));
+    assert_eq!(text(&out).matches("Nothing can be measured: ").count(), 1);
+    assert!(text(&out).contains("is emulated"), "{}", text(&out));
+    let out = soloist(machine.path(), &["bench", "silicon", "--json"]);
+    let out = { out }.output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    for why in ["why", "slices_why", "pages_why"] {
+        assert!(
+            report[why].as_str().unwrap().contains("emulated"),
+            "{report}"
+        );
+    }
+}
+
 /// Told, not left out.
 #[test]
 fn more_processors_than_take_part_are_misuse() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use soloist_core::{format_size, parse_size};
-use soloist_host::machine::guest::is_bare_metal;
+use soloist_host::machine::guest::{emulator, is_bare_metal};
 use soloist_host::machine::{cpu_name, processors_beside, Host};
 use soloist_machine::{known, Machine};
 use soloist_map::advice::origin::SIMULATED;
@@ -288,6 +288,11 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let host = Host::live();
     let cpus = args.chosen(&host)?;
     let mut report = Report::of_host(&host);
+    if let Some(sign) = emulator(&host) {
+        let why = format!("this processor is emulated ({sign}), so times say nothing of memory");
+        report.measures_nothing(&why, args);
+        return Ok(report);
+    }
     let Some((&victim, neighbours)) = cpus.split_first().filter(|(_, n)| !n.is_empty()) else {
         report.measures_nothing("there is no second CPU for the co-runner", args);
         return Ok(report);
@@ -587,6 +592,13 @@ impl Report {
         self.pages_why = because(Part::Pages);
     }
 
+    /// Why not one experiment could be measured, where the reason is the same for all.
+    fn why_nothing(&self) -> Option<&str> {
+        let why = self.why.as_deref();
+        let all = [&self.slices_why, &self.pages_why];
+        why.filter(|_| all.iter().all(|other| other.as_deref() == why))
+    }
+
     /// Measures in slices of `banks`.
     fn slice(
         &mut self,
@@ -689,6 +701,9 @@ fn print(report: &Report) -> Result<()> {
         false => "",
     };
     outln!("{}{inside}", report.machine)?;
+    if let Some(why) = report.why_nothing() {
+        return outln!("Nothing can be measured: {why}.");
+    }
     print_two_banks(report)?;
     if let Some(why) = &report.slices_why {
         outln!("No slices of few banks: {why}.")?;
