@@ -146,11 +146,15 @@ pub fn import(
     format: Format,
     target: &Target<'_>,
 ) -> Result<Imported, ImportError> {
+    // Nothing is made where it would be refused.
     meta::vacant(target.out).map_err(ImportError::Taken)?;
     let open = |file: &PathBuf| File::open(file).map_err(io(file));
     let opened = files.iter().map(open).collect::<Result<Vec<File>, _>>()?;
     let is_new = !target.out.exists();
     std::fs::create_dir_all(target.out).map_err(io(target.out))?;
+    let _lock = meta::lock(target.out).map_err(ImportError::Taken)?;
+    // Another one may have written there meanwhile.
+    meta::vacant(target.out).map_err(ImportError::Taken)?;
     let imported = take(files.iter().zip(opened), format, target);
     if imported.is_err() {
         remove(target.out, is_new);

@@ -1,7 +1,10 @@
 //! `recording.json`: what ran where, and through which caches.
 
+use std::fs::File;
 use std::path::Path;
 
+use rustix::fs::{flock, FlockOperation};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{foreign, io, read_json, write_json, Result};
@@ -38,6 +41,23 @@ pub fn vacant(dir: &Path) -> std::result::Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Keeps every other recording out of `dir` for as long as what is returned lives: so what
+/// [`vacant`] says stays true.
+///
+/// # Errors
+/// Where another one is being written there, or the directory can't be opened, in words.
+pub fn lock(dir: &Path) -> std::result::Result<File, String> {
+    let open = File::open(dir).map_err(|e| format!("cannot use {}: {e}", dir.display()))?;
+    match flock(&open, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(format!(
+            "{}: another recording is being written there: name another directory",
+            dir.display()
+        )),
+        // A file system without locks: what lies there is looked at all the same.
+        _ => Ok(open),
+    }
 }
 
 fn is_stream(name: &str) -> bool {

@@ -530,6 +530,21 @@ fn a_folder_with_a_part_of_a_recording_takes_no_other() {
 }
 
 #[test]
+fn one_recording_at_a_time_goes_into_a_folder() {
+    use soloist_record::meta::lock;
+
+    let dir = tempfile::tempdir().unwrap();
+    let first = lock(dir.path()).unwrap();
+    let why = lock(dir.path()).unwrap_err();
+    assert!(
+        why.contains("another recording is being written there"),
+        "{why}"
+    );
+    drop(first);
+    assert!(lock(dir.path()).is_ok());
+}
+
+#[test]
 fn a_folder_without_a_recording_is_told_what_makes_one() {
     let dir = tempfile::tempdir().unwrap();
     let said = Meta::read(dir.path()).unwrap_err().to_string();

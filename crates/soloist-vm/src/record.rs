@@ -9,13 +9,11 @@
 mod request;
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{flock, FlockOperation};
-use rustix::io::Errno;
-use soloist_record::meta::{vacant, Cache, Program, Streams};
+use soloist_record::meta::{lock, vacant, Cache, Program, Streams};
 use soloist_record::plan::Plan;
 use soloist_record::{frame, Meta};
 
@@ -119,7 +117,7 @@ pub fn record(
     let out = out
         .canonicalize()
         .map_err(io(format!("cannot use {}", out.display())))?;
-    let _lock = lock(&out)?;
+    let _lock = lock(&out).map_err(Error::Refused)?;
     vacant(&out).map_err(Error::Refused)?;
     let tools = Scratch::within(&out, ".recording-")?;
     let inside = tools.path().join("record");
@@ -172,20 +170,6 @@ fn keep(out: &Path, meta: Meta, is_new: bool) -> Result<Meta, Error> {
     fs::remove_file(&left).map_err(io(format!("cannot remove {}", left.display())))?;
     meta.write(out)?;
     Ok(meta)
-}
-
-/// Keeps another recording out of `out` for as long as this one is written.
-fn lock(out: &Path) -> Result<File, Error> {
-    let cannot = || io(format!("cannot use {}", out.display()));
-    let dir = File::open(out).map_err(cannot())?;
-    match flock(&dir, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Err(Error::Refused(format!(
-            "{}: another program is being recorded there: name another directory",
-            out.display()
-        ))),
-        // A file system without locks: what lies there is looked at all the same.
-        _ => Ok(dir),
-    }
 }
 
 /// Removes what the plugin left in `out` of a recording that is none, and `out` itself if it
@@ -263,6 +247,8 @@ fn command(inside: &Path, programs: &[Program]) -> Vec<OsString> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]
@@ -291,16 +277,6 @@ mod tests {
         }
         let why = plugin(Some("/nowhere".into()), Some(&bin), None).unwrap_err();
         assert!(why.to_string().contains("no /nowhere"), "{why}");
-    }
-
-    #[test]
-    fn one_recording_at_a_time_goes_into_a_directory() {
-        let dir = tempfile::tempdir().unwrap();
-        let first = lock(dir.path()).unwrap();
-        let why = lock(dir.path()).unwrap_err().to_string();
-        assert!(why.contains("being recorded there"), "{why}");
-        drop(first);
-        assert!(lock(dir.path()).is_ok());
     }
 
     #[test]
