@@ -192,14 +192,16 @@ pub fn own_co_runner() -> Result<Vec<OsString>> {
 }
 
 /// Each run as a line of CSV.
-fn csv(found: &[Condition]) -> String {
-    let mut text = String::from("program,condition,run,seconds\n");
+fn csv(found: &[Condition]) -> Result<String> {
+    let mut lines = csv::Writer::from_writer(Vec::new());
+    lines.write_record(["program", "condition", "run", "seconds"])?;
     for c in found {
         for (run, seconds) in c.seconds.iter().enumerate() {
-            text += &format!("\"{}\",\"{}\",{run},{seconds:.9}\n", c.program, c.name);
+            let (run, seconds) = (run.to_string(), format!("{seconds:.9}"));
+            lines.write_record([&c.program, &c.name, &run, &seconds])?;
         }
     }
-    text
+    Ok(String::from_utf8(lines.into_inner()?)?)
 }
 
 /// All conditions, a row each.
@@ -268,7 +270,7 @@ impl Found<'_> {
         };
         // The runs took minutes: whichever of the two can be had is had.
         let file = args.csv.as_deref();
-        let written = file.map_or(Ok(()), |file| out::write(file, csv(self.conditions)));
+        let written = file.map_or(Ok(()), |file| out::write(file, csv(self.conditions)?));
         let is_whole = self.damage.is_empty();
         Ok(ctx.judged(out::both(printed, written), is_whole))
     }
@@ -285,5 +287,28 @@ impl Found<'_> {
             outln!("{note}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_keeps_any_name_of_a_program() {
+        let name = "say \"a, b\"";
+        let found = conditions(name, vec![("alone".to_owned(), vec![0.5, 0.25])]);
+        let text = csv(&found).unwrap();
+        let mut read = csv::Reader::from_reader(text.as_bytes());
+        let fields = read.records().map(|line| {
+            let line = line.unwrap();
+            line.iter().map(str::to_owned).collect::<Vec<_>>()
+        });
+        let wanted = [
+            [name, "alone", "0", "0.500000000"],
+            [name, "alone", "1", "0.250000000"],
+        ];
+        assert_eq!(fields.collect::<Vec<_>>(), wanted);
     }
 }
