@@ -104,6 +104,16 @@ fn a_replay_takes_no_option_that_changes_nothing() {
             "--seeds is for pages that are placed anew",
         ),
         ("one --blame", "--blame: the foreground is alone"),
+        (
+            "one --bandwidth 500MB/s",
+            "--bandwidth: the foreground is alone",
+        ),
+        (
+            "rec --recolor buddy,memguard --bandwidth 500MB/s",
+            "--bandwidth: memguard regulates by itself",
+        ),
+        ("rec --bandwidth fast", "`fast` is no rate"),
+        ("rec --period 100", "--bandwidth"),
     ] {
         let refused = soloist(path, &format!("sim replay {words}"));
         let stderr = String::from_utf8(refused.stderr).unwrap();
@@ -263,6 +273,43 @@ fn a_recording_plays_on_silicon_beside_neighbours() {
         assert_eq!(refused.status.code(), Some(2), "{words}: {stderr}");
         assert!(stderr.contains(said), "{words}: {stderr}");
     }
+}
+
+/// Each rate has a row behind that of its placement, beside the same time alone.
+#[test]
+fn a_replay_holds_co_runners_to_each_rate() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let words = "sim replay rec --recolor buddy,diff_bank --lines 4000 --bandwidth 500MB/s,20MB/s \
+                 --period 100";
+    let said = soloist(dir.path(), &format!("{words} --json"));
+    assert!(said.status.success(), "{said:?}");
+    let json: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let number = |row: &serde_json::Value, key: &str| row[key].as_f64().unwrap();
+    for (rows, placement) in rows.chunks(3).zip(["buddy", "diff_bank"]) {
+        let rates = rows
+            .iter()
+            .map(|row| row.pointer("/limit/bytes_per_second"));
+        let rates: Vec<_> = rates
+            .map(|rate| rate.and_then(|rate| rate.as_u64()))
+            .collect();
+        assert_eq!(rates, [None, Some(500_000_000), Some(20_000_000)]);
+        assert!(
+            rows.iter().all(|row| row["placement"] == placement),
+            "{json}"
+        );
+        assert_eq!(rows[0]["alone_ms"], rows[2]["alone_ms"]);
+        let slowdown = |row: usize| number(&rows[row], "slowdown");
+        assert!(
+            slowdown(2) < slowdown(1) && slowdown(1) <= slowdown(0),
+            "{json}"
+        );
+        assert!(number(&rows[2], "others_gb_s") < 0.1, "{json}");
+    }
+    let said = soloist(dir.path(), words);
+    let text = String::from_utf8(said.stdout).unwrap();
+    assert!(text.contains("diff_bank, 20 MB/s each"), "{text}");
 }
 
 /// `numactl` stands in the table where a node is free, and is told to be missing elsewhere.

@@ -12,7 +12,7 @@ use soloist_play::programs::order::Wakes;
 use soloist_play::programs::recorded::{Playback, Recorded, Span};
 use soloist_play::programs::step::Step;
 use soloist_play::programs::Program as _;
-use soloist_play::replay::{load, Job, Replay, Replayed, WORN};
+use soloist_play::replay::{limited, load, Job, Limit, Replay, Replayed, WORN};
 use soloist_record::meta::{Program, Stream, Streams, Thread};
 use soloist_record::{frame, Access, Kind, Lines, Meta, Recording, Writer};
 
@@ -269,6 +269,7 @@ fn replay_knows_what_linux_has_instead_of_colors() {
     let job = |name: &str| Job {
         placement: name.parse().unwrap(),
         alone: false,
+        limit: None,
         seed: 1,
         blame: false,
     };
@@ -304,12 +305,32 @@ fn replay_knows_what_linux_has_instead_of_colors() {
     assert!(rate(memguard) < 0.5 * rate(buddy), "{}", rate(memguard));
     let time = |outcome: &Replayed| outcome.played[0].time_ns;
     assert!(time(memguard) < 0.9 * time(buddy), "{}", time(memguard));
+    let limit = Limit {
+        bytes_per_second: 500_000_000,
+        period_us: 100,
+    };
+    // In one bank set of its own the first waits most for itself.
+    for (placement, most) in [("buddy", 0.9), ("diff_bank", 1.0)] {
+        let jobs = limited(vec![job(placement)], &[limit]);
+        let played = replay.play(&jobs, &|| {}).unwrap();
+        let [free, held] = played.as_slice() else {
+            unreachable!("one as it is, one under the limit");
+        };
+        // 500 MB/s are 0.0078 lines a nanosecond; the last period may be used up at once.
+        assert!((0.007..0.009).contains(&rate(held)), "{}", rate(held));
+        assert!(
+            time(held) < most * time(free),
+            "{placement}: {}",
+            time(held)
+        );
+    }
 }
 
 fn job(name: &str, alone: bool) -> Job {
     Job {
         placement: name.parse().unwrap(),
         alone,
+        limit: None,
         seed: 1,
         blame: false,
     }

@@ -22,9 +22,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use soloist_core::{
-    Answer, Order, Refusal, Regulation, Regulator, Reservation, NO_LIMIT, TRAFFICS,
+    Answer, Order, Refusal, Regulation, Regulator, Reservation, Sharing, NO_LIMIT, TRAFFICS,
 };
 use soloist_memory::system::Guard;
+use soloist_memory::Platform;
+
+use crate::stage::Limit;
 
 /// MemGuard's period, microseconds.
 pub const PERIOD_US: u32 = 1000;
@@ -200,6 +203,35 @@ impl ModelGuard {
             one_domain: pools.is_none(),
             ..Self::counting(set.period_us, tasks)
         })
+    }
+
+    /// Holds each of `limited` to what it may use. What one leaves nobody else gets.
+    ///
+    /// # Errors
+    /// When less than a line fits into a period, or the limits together are beyond the
+    /// regulator.
+    pub fn limiting(platform: &Platform, limited: &[usize], limit: Limit) -> Result<Self, Refusal> {
+        let rate = limit.bytes_per_second;
+        let sum = rate.saturating_mul(limited.len().max(1) as u64);
+        let settings = Regulation {
+            period_us: limit.period_us,
+            line: platform.memory.map.line_size(),
+            r_min: [sum, 0],
+            peak: sum,
+            q_min: 0,
+            ewma: EWMA,
+            sharing: Sharing::None,
+        };
+        let mut reservations = vec![None; platform.node_of_core.len()];
+        for &core in limited {
+            reservations[core] = Some(Reservation {
+                rate: [rate, 0],
+                weight: 0,
+                reclaim: false,
+            });
+        }
+        let tasks = vec![None; reservations.len()];
+        Self::regulating(&settings, &reservations, None, tasks)
     }
 
     /// What was counted of each core up to the last whole period, or to the

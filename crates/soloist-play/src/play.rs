@@ -148,16 +148,20 @@ impl Ready {
     }
 
     fn guard(&self, stage: &Stage) -> Result<StageGuard, StageError> {
+        let cores = |background: bool| -> Vec<usize> {
+            let plays = stage.seats.iter().filter(|seat| seat.plays);
+            let some = plays.filter(|seat| seat.background == background);
+            some.map(|seat| seat.core).collect()
+        };
         let guard = match &stage.regulator {
             Regulator::ByPolicy => {
-                let cores = |background: bool| -> Vec<usize> {
-                    let plays = stage.seats.iter().filter(|seat| seat.plays);
-                    let some = plays.filter(|seat| seat.background == background);
-                    some.map(|seat| seat.core).collect()
-                };
                 let (front, back) = (cores(false), cores(true));
                 let guard = stage.policy.guard(stage.platform, &front, &back);
                 guard.map(|guard| guard.map_or(StageGuard::Free, StageGuard::Policy))
+            }
+            Regulator::Limiting(limit) => {
+                let guard = ModelGuard::limiting(stage.platform, &cores(true), *limit);
+                guard.map(|guard| StageGuard::Policy(Box::new(guard)))
             }
             Regulator::Counting { period_us } => {
                 let guard = ModelGuard::counting(*period_us, self.counts.clone());

@@ -85,6 +85,11 @@ pub trait Policy: Sync {
         None
     }
 
+    /// Whether [`Self::guard`] holds anybody back.
+    fn is_regulated(&self) -> bool {
+        false
+    }
+
     /// What holds back the fills of cores: `front` run what is waited for, `back` what
     /// runs beside it.
     ///
@@ -386,6 +391,15 @@ mod tests {
             let given = policy.colors(&map, &[Tenant { node: 0, sets: 1 }; 4]);
             let colored = given.unwrap().iter().any(Option::is_some);
             assert_eq!(policy.is_colored(), colored, "{policy}");
+        }
+    }
+
+    #[test]
+    fn a_policy_regulates_if_it_says_so() {
+        let platform = Platform::find("opteron-6128").unwrap();
+        for policy in all() {
+            let guard = policy.guard(&platform, &[0], &[1]).unwrap();
+            assert_eq!(policy.is_regulated(), guard.is_some(), "{policy}");
         }
     }
 

@@ -35,7 +35,8 @@ use crate::placement::FreeMemory;
 use crate::policy::{Given, Policy};
 use crate::programs::order::Wakes;
 use crate::programs::recorded::{Playback, Recorded, Span};
-use crate::stage::{Played, Seat, Stage, StageError};
+pub use crate::stage::Limit;
+use crate::stage::{Played, Regulator, Seat, Stage, StageError};
 pub use beside::PILOT_LINES;
 pub use compared::{Compared, Condition, ConditionRuns, Setting, MOST_LINES};
 pub use export::ExportError;
@@ -162,6 +163,9 @@ pub struct Share {
 pub struct Replayed {
     /// Name of the placement.
     pub placement: String,
+    /// The bandwidth of each core of all but the first; `None`: what the policy said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
     /// How many programs played; 1: the foreground alone.
     pub programs: usize,
     /// Seed of the placement.
@@ -177,6 +181,8 @@ pub struct Job {
     pub placement: Placement,
     /// The foreground alone.
     pub alone: bool,
+    /// The bandwidth of each core of the others; `None`: what the policy says.
+    pub limit: Option<Limit>,
     /// Of what placement leaves to chance.
     pub seed: u64,
     /// Find out who waited for whom; takes half as long again.
@@ -194,12 +200,27 @@ pub fn jobs(
         let job = |seed| Job {
             placement,
             alone,
+            limit: None,
             seed,
             blame: blame(alone, seed),
         };
         (1..=seeds).map(job).collect::<Vec<_>>()
     };
     conditions.into_iter().flat_map(of_condition).collect()
+}
+
+/// All jobs, and those beside others once more under each limit.
+#[must_use]
+pub fn limited(mut jobs: Vec<Job>, limits: &[Limit]) -> Vec<Job> {
+    let beside: Vec<Job> = jobs.iter().filter(|job| !job.alone).copied().collect();
+    for &limit in limits {
+        jobs.extend(beside.iter().map(|&job| Job {
+            limit: Some(limit),
+            blame: false,
+            ..job
+        }));
+    }
+    jobs
 }
 
 /// Lines that do not stay in a machine's last-level cache: those of fewer would, played over
@@ -320,6 +341,7 @@ impl Replay {
                 as_the_module: true,
             },
             touches: pages::touches(self, &first),
+            regulator: job.limit.map_or(Regulator::ByPolicy, Regulator::Limiting),
             account: job.blame,
             ..Stage::new(&self.platform, policy, seats, job.seed)
         };
@@ -339,6 +361,7 @@ impl Replay {
         };
         Ok(Replayed {
             placement: job.placement.name(),
+            limit: job.limit,
             programs: parts,
             seed: job.seed,
             played: (0..parts).map(result).collect(),
@@ -387,7 +410,13 @@ impl Replay {
                     source,
                 }
             }
-            StageError::Regulator(refusal) => ReplayError::Misfit(refusal.to_string()),
+            StageError::Regulator(refusal) => ReplayError::Misfit(match job.limit {
+                Some(Limit {
+                    bytes_per_second: rate,
+                    period_us,
+                }) => format!("{rate} bytes a second for each core, in {period_us} us: {refusal}"),
+                None => refusal.to_string(),
+            }),
             StageError::Model(source) => ReplayError::Model { policy, source },
         }
     }

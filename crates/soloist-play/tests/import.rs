@@ -87,6 +87,7 @@ fn play(part: &Part, placement: &str) -> Result<f64, String> {
     let job = Job {
         placement: placement.parse().unwrap(),
         alone: true,
+        limit: None,
         seed: 1,
         blame: false,
     };
@@ -552,6 +553,7 @@ fn cores_without_memory_have_the_nearest_ones_colours() {
             let job = Job {
                 placement: policy.name().parse().unwrap(),
                 alone: false,
+                limit: None,
                 seed: 1,
                 blame: false,
             };

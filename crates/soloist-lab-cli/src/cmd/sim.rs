@@ -35,7 +35,7 @@ pub enum Args {
     /// Several traces run together, each as a separate requester.
     #[command(after_help = examples!["soloist sim trace --machine ddr3-1600k requests.txt"])]
     Trace(Trace),
-    Replay(replay::Replay),
+    Replay(Box<replay::Replay>),
     Profile(replay::ProfileArgs),
     Export(traces::Export),
     Import(traces::Import),

@@ -59,6 +59,10 @@ impl Policy for MemGuard {
         self.pages.ignores_nodes()
     }
 
+    fn is_regulated(&self) -> bool {
+        true
+    }
+
     /// Reserves for both groups, all of one group alike; what is left goes in
     /// proportion (BR+PS), and only misses count. Guaranteed is a line in each row
     /// cycle of one bank (the paper's 4.1).

@@ -54,6 +54,10 @@ impl Policy for Mba {
         "Linux, others throttled"
     }
 
+    fn is_regulated(&self) -> bool {
+        true
+    }
+
     fn guard(
         &self,
         platform: &Platform,

@@ -27,6 +27,11 @@ impl Placement {
             Self::Policy(policy) => policy.name().to_owned(),
         }
     }
+
+    /// Whether it holds programs back, too.
+    pub fn is_regulated(self) -> bool {
+        matches!(self, Self::Policy(policy) if policy.is_regulated())
+    }
 }
 
 impl fmt::Display for Placement {

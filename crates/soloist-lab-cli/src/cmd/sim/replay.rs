@@ -6,10 +6,12 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 use soloist_core::cpu_list;
+use soloist_host::control::{format_rate, parse_rate};
 use soloist_memory::Platform;
+use soloist_play::guard::PERIOD_US;
 use soloist_play::placement::buddy::History;
 use soloist_play::profile::{profile, Profile};
-use soloist_play::replay::{self, means, Means, Part, Placement, Replayed, WORN};
+use soloist_play::replay::{self, means, Limit, Means, Part, Placement, Replayed, WORN};
 use soloist_record::{Lines, Meta};
 
 use super::{damage, no_machine, recorded};
@@ -33,6 +35,7 @@ const LINES: usize = 20_000_000;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples![
     "soloist sim replay sort.rec",
+    "soloist sim replay sort.rec write.rec --recolor buddy,diff_bank --bandwidth 500MB/s,2GB/s",
     "soloist sim replay --on-silicon sort.rec -- write",
 ])]
 pub struct Replay {
@@ -80,6 +83,13 @@ pub struct Replay {
     /// [default: a machine that has been up for some time].
     #[arg(long)]
     pub(super) fresh: bool,
+    /// Also hold each core of the co-runners to each of these reservations, such as
+    /// 500MB/s: lines that it reads from memory.
+    #[arg(long, value_name = "RATE", value_delimiter = ',', value_parser = parse_rate, conflicts_with = "on_silicon")]
+    bandwidth: Vec<u64>,
+    /// Length of a period of --bandwidth, microseconds.
+    #[arg(long, value_name = "US", default_value_t = PERIOD_US, requires = "bandwidth", value_parser = whole::<u32>(10..=1_000_000))]
+    period: u32,
     /// Show which programs the foreground waited for.
     #[arg(long, conflicts_with = "on_silicon")]
     blame: bool,
@@ -136,14 +146,15 @@ impl Replay {
             .iter()
             .flat_map(|&placement| alone.iter().map(move |&alone| (placement, alone)));
         let blame = |alone: bool, seed: u64| self.blame && !alone && seed == 1;
-        let jobs = replay::jobs(conditions, self.seeds, blame);
+        let limits = self.limits();
+        let jobs = replay::limited(replay::jobs(conditions, self.seeds, blame), &limits);
         if let Some(dir) = &self.export {
             stage.export(&jobs, dir)?;
         }
         let bar = progress::bar(ctx, jobs.len(), "played");
         let runs = stage.play(&jobs, &|| bar.inc(1))?;
         bar.finish_and_clear();
-        let rows = means(&placements, &runs);
+        let rows = means(&placements, &limits, &runs);
         let damage = damage(&stage.parts);
         if ctx.json {
             ctx.print_json(&Output {
@@ -190,14 +201,36 @@ impl Replay {
             return Err(Misuse(why));
         }
         let alone = self.dirs.len() == 1 && metas[0].programs.len() == 1;
-        match self.blame && alone {
-            true => Err(Misuse(
-                "--blame: the foreground is alone: name co-runners' recordings too, \
-                 and --recolor POLICY"
-                    .to_owned(),
-            )),
-            false => Ok(()),
+        let of_others = [
+            ("--blame", self.blame),
+            ("--bandwidth", !self.bandwidth.is_empty()),
+        ];
+        if let (true, Some((option, _))) = (alone, of_others.into_iter().find(|given| given.1)) {
+            let why =
+                "the foreground is alone: name co-runners' recordings too, and --recolor POLICY";
+            return Err(Misuse(format!("{option}: {why}")));
         }
+        self.check_bandwidth(placements)
+    }
+
+    /// A policy that regulates has reservations of its own.
+    fn check_bandwidth(&self, placements: &[Placement]) -> Result<(), Misuse> {
+        let regulated = placements.iter().find(|p| p.is_regulated());
+        match (self.bandwidth.is_empty(), regulated) {
+            (false, Some(policy)) => Err(Misuse(format!(
+                "--bandwidth: {policy} regulates by itself: leave one of the two out"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What each core of the co-runners may use, one at a time.
+    fn limits(&self) -> Vec<Limit> {
+        let limit = |&bytes_per_second: &u64| Limit {
+            bytes_per_second,
+            period_us: self.period,
+        };
+        self.bandwidth.iter().map(limit).collect()
     }
 
     /// The state of free memory before the programs begin.
@@ -286,7 +319,13 @@ impl Replay {
         };
         for row in rows {
             table.add_row([
-                row.placement.clone(),
+                match row.limit {
+                    Some(limit) => {
+                        let rate = format_rate(limit.bytes_per_second);
+                        format!("{}, {rate} each", row.placement)
+                    }
+                    None => row.placement.clone(),
+                },
                 format!("{:.3}", row.alone_ms),
                 maybe(row.beside_ms, 3),
                 match row.slowdown_range {
@@ -343,7 +382,8 @@ fn print_blame(runs: &[Replayed]) -> Result<()> {
 
 /// How long each thread of a program of several waited for another of them.
 fn print_idle(runs: &[Replayed]) -> Result<()> {
-    for run in runs.iter().filter(|run| run.seed == 1) {
+    let is_told = |run: &&Replayed| run.seed == 1 && run.limit.is_none();
+    for run in runs.iter().filter(is_told) {
         for played in run.played.iter().filter(|p| p.idle_ns.len() > 1) {
             let when = match run.programs {
                 1 => "alone".to_owned(),
