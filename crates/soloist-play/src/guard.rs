@@ -27,14 +27,21 @@ use soloist_core::{
 use soloist_memory::system::Guard;
 use soloist_memory::Platform;
 
-use crate::stage::Limit;
-
 /// MemGuard's period, microseconds.
 pub const PERIOD_US: u32 = 1000;
 
 /// Weight of the newest period in the prediction, in 1/256: the paper's example
 /// needs more than two thirds.
 pub const EWMA: u16 = 180;
+
+/// The bandwidth that one core may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    /// Bytes of lines that it reads from memory, a second.
+    pub bytes_per_second: u64,
+    /// Length of a period, microseconds, 10 to 1,000,000.
+    pub period_us: u32,
+}
 
 /// What was counted of one core since all tasks had begun.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -28,6 +28,7 @@ use soloist_memory::system;
 use soloist_memory::Platform;
 use soloist_record::{Lines, Program, Recording};
 
+pub use crate::guard::Limit;
 use crate::place;
 use crate::placement::buddy::History;
 use crate::placement::memory::{Exhaust, Exhausted};
@@ -35,7 +36,6 @@ use crate::placement::FreeMemory;
 use crate::policy::{Given, Policy};
 use crate::programs::order::Wakes;
 use crate::programs::recorded::{Playback, Recorded, Span};
-pub use crate::stage::Limit;
 use crate::stage::{Played, Regulator, Seat, Stage, StageError};
 pub use beside::PILOT_LINES;
 pub use compared::{Compared, Condition, ConditionRuns, Setting, MOST_LINES};

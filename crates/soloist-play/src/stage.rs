@@ -1,13 +1,12 @@
 //! A stage: programs seated on the cores of a machine, where their pages come from, and
 //! what holds them back. [`crate::play`] plays it.
 
-use serde::Serialize;
 use soloist_core::{ColorSet, Refusal, Regulation, Reservation};
 use soloist_memory::core::CoreStats;
 use soloist_memory::system::RunError;
 use soloist_memory::Platform;
 
-use crate::guard::Regulated;
+use crate::guard::{Limit, Regulated};
 use crate::placement::memory::Exhausted;
 use crate::placement::FreeMemory;
 use crate::policy::Policy;
@@ -81,15 +80,6 @@ pub enum Regulator {
         /// Only cores that share banks are charged to each other.
         per_bank: bool,
     },
-}
-
-/// The bandwidth that one core may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Limit {
-    /// Bytes of lines that it reads from memory, a second.
-    pub bytes_per_second: u64,
-    /// Length of a period, microseconds, 10 to 1,000,000.
-    pub period_us: u32,
 }
 
 /// The order in which new pages are first touched.
