@@ -358,4 +358,10 @@ fn compare_plays_a_recording_on_its_own_machine() {
     let said = soloist(dir.path(), words);
     let text = String::from_utf8(said.stdout).unwrap();
     assert!(text.contains("a model of raspberry-pi-4;"), "{text}");
+    // Five seeds alone, on Linux and in private banks.
+    let stderr = String::from_utf8(said.stderr).unwrap();
+    assert!(stderr.contains("plays 15 runs: some "), "{stderr}");
+    let quiet = soloist(dir.path(), &format!("{words} --json"));
+    let stderr = String::from_utf8(quiet.stderr).unwrap();
+    assert!(!stderr.contains("some "), "{stderr}");
 }

@@ -37,7 +37,7 @@ use crate::policy::{Given, Policy};
 use crate::programs::order::Wakes;
 use crate::programs::recorded::{Playback, Recorded, Span};
 use crate::stage::{Played, Regulator, Seat, Stage, StageError};
-pub use beside::PILOT_LINES;
+pub use beside::{Pilot, PILOT_LINES};
 pub use compared::{Compared, Condition, ConditionRuns, Setting, MOST_LINES};
 pub use export::ExportError;
 pub use means::{means, Means};

@@ -153,42 +153,47 @@ fn name(condition: Condition, co_runners: u32) -> String {
     }
 }
 
-/// How many lines of a program to play: what the user says, or as many as may be.
-fn lines(args: &Args, setting: &Setting, recorded: &Recorded, program: usize) -> Result<usize> {
-    if let Some(lines) = args.lines {
-        return Ok(lines);
-    }
-    let pilot = recorded.part(program, PILOT_LINES)?;
-    let co_runner = recorded.part(recorded.programs - 1, MOST_LINES)?;
-    Ok(Compared::new(setting, &pilot, &co_runner).most_lines()?)
-}
-
 /// The programs to play, each beside the co-runner, and how many of its lines are played.
 struct Cast {
     parts: Vec<Part>,
     programs: Vec<(Compared, usize)>,
+    /// How long it will take, by a trial, s.
+    seconds: f64,
 }
 
 fn cast(args: &Args, setting: &Setting, recorded: &Recorded) -> Result<Cast> {
     // It goes round and round: few lines of it would come to lie in the last level.
     let co_runner = recorded.part(recorded.programs - 1, MOST_LINES)?;
     let (mut parts, mut programs) = (vec![co_runner.clone()], Vec::new());
+    let mut seconds = 0.0;
     for program in 0..recorded.programs - 1 {
-        let lines = lines(args, setting, recorded, program)?;
+        let few = recorded.part(program, PILOT_LINES)?;
+        let pilot = Compared::new(setting, &few, &co_runner).pilot()?;
+        let lines = args.lines.unwrap_or_else(|| pilot.most_lines());
         let part = recorded.part(program, lines)?;
-        programs.push((Compared::new(setting, &part, &co_runner), lines));
+        let compared = Compared::new(setting, &part, &co_runner);
+        seconds += compared.seconds(pilot);
+        programs.push((compared, lines));
         parts.push(part);
     }
-    Ok(Cast { parts, programs })
+    Ok(Cast {
+        parts,
+        programs,
+        seconds,
+    })
 }
 
 fn play(args: &Args, setting: &Setting, recorded: &Recorded, ctx: &Ctx) -> Result<ExitCode> {
-    let Cast { parts, programs } = cast(args, setting, recorded)?;
-    let progress = Steps::new(
-        ctx,
-        programs.iter().map(|(one, _)| one.runs()).sum(),
-        "played",
-    );
+    let Cast {
+        parts,
+        programs,
+        seconds,
+    } = cast(args, setting, recorded)?;
+    let runs = programs.iter().map(|(one, _)| one.runs()).sum();
+    if !ctx.json {
+        errln!("soloist: plays {runs} runs: some {seconds:.0} s, by a trial of few lines");
+    }
+    let progress = Steps::new(ctx, runs, "played");
     let (mut found, mut drawn, mut blames) = (Vec::new(), Vec::new(), Vec::new());
     let mut played = Vec::new();
     for (compared, lines) in &programs {

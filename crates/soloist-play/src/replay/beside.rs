@@ -1,11 +1,24 @@
 //! A program compared: alone, beside its neighbours by Linux, and beside them by policies.
 
+use std::ops::Add;
+use std::time::{Duration, Instant};
+
 use soloist_memory::Platform;
+use soloist_record::Step;
 
 use super::{jobs, Job, Part, PartResult, Placement, Replay, ReplayError, Replayed, WORN};
 
-/// Lines of a program that tell how much work its others are; see [`Replay::lines_within`].
+/// Lines of a program that tell how much work its others are; see [`Pilot`].
 pub const PILOT_LINES: usize = 20_000;
+
+/// What a line of a program takes in all runs together, by a trial of few.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pilot {
+    /// Requests of all cores.
+    requests: f64,
+    /// While all processors play, s.
+    seconds: f64,
+}
 
 /// The first placement, which is Linux', alone; then each beside the neighbours. Of each
 /// condition one run a seed, the first with who waited for whom.
@@ -57,27 +70,70 @@ impl Replay {
         Some((moved, nodes[core] as u32))
     }
 
-    /// How many lines of the foreground can be played in all of `jobs` within so many requests
-    /// of all cores together, by what these few lines of it ([`PILOT_LINES`]) take. The same
-    /// everywhere: a request takes half a microsecond or so of a processor.
+    /// Lines of the foreground.
+    pub(super) fn lines(&self) -> usize {
+        let program = &self.parts[0].program;
+        let lanes = program.lanes();
+        let steps = lanes.iter().flat_map(|lane| program.steps(lane));
+        steps.filter(|step| matches!(step, Step::Access(_))).count()
+    }
+
+    /// What these few lines of the foreground ([`PILOT_LINES`]) take in all of `jobs`. Runs
+    /// of one kind are equal enough to play one of them.
     ///
     /// # Errors
     /// When they can't be played.
-    pub fn lines_within(&self, requests: u64, jobs: &[Job]) -> Result<usize, ReplayError> {
-        let Some(&first) = jobs.first() else {
-            return Ok(usize::MAX);
-        };
-        let pilots = [true, false].map(|alone| Job {
-            alone,
-            blame: false,
-            ..first
-        });
-        let runs = self.play(&pilots, &|| {})?;
-        let lines = self.parts[0].program.lanes().len().max(1) * PILOT_LINES;
-        let requests_of = |job: &Job| runs[usize::from(!job.alone)].requests();
-        let each: u64 = jobs.iter().map(requests_of).sum();
-        let within = requests as f64 / each.max(1) as f64 * lines as f64;
-        Ok(within as usize)
+    pub(super) fn pilot(&self, jobs: &[Job]) -> Result<Pilot, ReplayError> {
+        let lines = self.lines().max(1);
+        let mut kinds: Vec<(Job, u64, Duration)> = Vec::new();
+        let mut pilot = Pilot::default();
+        for job in jobs {
+            let is_like = |(kind, ..): &&(Job, u64, Duration)| {
+                (kind.alone, kind.blame) == (job.alone, job.blame)
+            };
+            let (requests, took) = match kinds.iter().find(is_like) {
+                Some(&(_, requests, took)) => (requests, took),
+                None => {
+                    // As many at once as later: how they share processors is the host's.
+                    let copies = vec![*job; rayon::current_num_threads()];
+                    let since = Instant::now();
+                    let runs = self.play(&copies, &|| {})?;
+                    let took = since.elapsed() / copies.len() as u32;
+                    let requests = runs[0].requests();
+                    kinds.push((*job, requests, took));
+                    (requests, took)
+                }
+            };
+            pilot.requests += requests as f64 / lines as f64;
+            pilot.seconds += took.as_secs_f64() / lines as f64;
+        }
+        Ok(pilot)
+    }
+}
+
+impl Pilot {
+    /// How many lines can be played within so many requests of all cores together: the same
+    /// everywhere, for a request takes half a microsecond or so of a processor.
+    #[must_use]
+    pub fn lines_within(&self, requests: u64) -> usize {
+        (requests as f64 / self.requests.max(f64::MIN_POSITIVE)) as usize
+    }
+
+    /// How long so many lines will take on all processors, s, loaded as they were.
+    #[must_use]
+    pub fn seconds(&self, lines: usize) -> f64 {
+        self.seconds * lines as f64
+    }
+}
+
+impl Add for Pilot {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            requests: self.requests + other.requests,
+            seconds: self.seconds + other.seconds,
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use soloist_memory::Platform;
 
 use super::beside::jobs_beside;
-use super::{jobs, Job, Part, Placement, Replay, ReplayError, Replayed, PILOT_LINES};
+use super::{jobs, Job, Part, Pilot, Placement, Replay, ReplayError, Replayed, PILOT_LINES};
 use crate::policy::linux;
 
 /// Seeds of what placement leaves to chance; a run each.
@@ -16,6 +16,14 @@ const REQUESTS: u64 = 120_000_000;
 
 /// Lines that are played of each program at most.
 pub const MOST_LINES: usize = 1_000_000;
+
+impl Pilot {
+    /// How many lines of the program to play.
+    #[must_use]
+    pub fn most_lines(&self) -> usize {
+        self.lines_within(REQUESTS).clamp(PILOT_LINES, MOST_LINES)
+    }
+}
 
 /// What all programs of a comparison have in common.
 pub struct Setting {
@@ -111,13 +119,22 @@ impl Compared {
         self.jobs.len() + self.moved.as_ref().map_or(0, |moved| moved.jobs.len())
     }
 
-    /// How many lines of a program to play, of which this has [`PILOT_LINES`].
+    /// What a line takes, by a trial of a program of which this has [`PILOT_LINES`].
     ///
     /// # Errors
     /// When they can't be played.
-    pub fn most_lines(&self) -> Result<usize, ReplayError> {
-        let most = self.beside.lines_within(REQUESTS, &self.jobs)?;
-        Ok(most.clamp(PILOT_LINES, MOST_LINES))
+    pub fn pilot(&self) -> Result<Pilot, ReplayError> {
+        let beside = self.beside.pilot(&self.jobs)?;
+        match &self.moved {
+            Some(moved) => Ok(beside + moved.replay.pilot(&moved.jobs)?),
+            None => Ok(beside),
+        }
+    }
+
+    /// How long all runs will take, s, by the trial of a few of the lines.
+    #[must_use]
+    pub fn seconds(&self, pilot: Pilot) -> f64 {
+        pilot.seconds(self.beside.lines())
     }
 
     /// Plays all conditions; `progress` is told each time a run is done. Alone comes first,
