@@ -6,6 +6,6 @@ pub mod comparison;
 pub mod expression;
 pub mod plot;
 
-pub use check::{check_claims, needs};
+pub use check::{check_claims, name, needs};
 pub use comparison::{comparisons, Comparison};
 pub use plot::check_plot;

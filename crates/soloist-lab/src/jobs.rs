@@ -27,7 +27,7 @@ use soloist_play::placement::FreeMemory;
 use testbed::Testbed;
 
 use crate::cases::{alone, Case};
-use crate::claims::needs;
+use crate::claims::{self, needs};
 use crate::measurements::CaseResult;
 use crate::spec::{Exhausted, Point, Scenario};
 
@@ -177,6 +177,7 @@ fn benches(
             },
             regulator: scenario.regulator.clone(),
             account: options.account,
+            latencies: options.account || !options.needed || claims::name(scenario, "p99"),
             paces: Vec::new(),
         };
         bench.learn(case)?;

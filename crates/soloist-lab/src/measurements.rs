@@ -43,7 +43,7 @@ pub struct TaskResult {
     /// Share of its pages that lie on another node than its cpu, per cent.
     pub remote: f64,
     /// 99th percentile of the latency of its lines from memory or the last level,
-    /// ns; 0: it asked for none.
+    /// ns; 0: it asked for none, or nobody asked for it.
     #[serde(default)]
     pub p99_ns: f64,
     /// What its time was spent on, where asked for.

@@ -1,10 +1,10 @@
 //! How many requests a second the model serves, on one core: controllers alone
 //! (a stream, random rows, and a new row of one bank every time, on DDR3-1600K),
-//! and a whole machine (16 cores of the Opteron that stream, without and with
-//! accounts of who waited for whom).
+//! and a whole machine (16 cores of the Opteron that stream; with the latency of
+//! each line; and with accounts of who waited for whom, too).
 //!
 //! `cargo run --release -p soloist-memory --example speed [REQUESTS [NAME]]`:
-//! fewer requests, and one of the five alone, for tools that count instructions.
+//! fewer requests, and one of the six alone, for tools that count instructions.
 
 use soloist_memory::core::{Access, Step, Stream};
 use soloist_memory::replay::{Replay, Source};
@@ -45,10 +45,13 @@ impl Stream for Walk {
 
 /// 16 cores stream through memory of their own node; requests are what the
 /// controllers served.
-fn whole(requests: u64, accounts: bool) -> Result<(), Box<dyn std::error::Error>> {
+fn whole(name: &str, requests: u64) -> Result<(), Box<dyn std::error::Error>> {
     let platform = Platform::find("opteron-6128")?;
     let mut system = System::new(&platform);
-    if accounts {
+    if name != WHOLE {
+        system.latencies();
+    }
+    if name == ACCOUNTS {
         system.account();
     }
     let firsts = [0, 0x2_2800_0000, 0x4_2800_0000, 0x6_2800_0000];
@@ -63,7 +66,6 @@ fn whole(requests: u64, accounts: bool) -> Result<(), Box<dyn std::error::Error>
     let stats = system.run(&mut Free)?;
     let requests: u64 = stats.iter().map(|s| s.llc_misses + s.write_backs).sum();
     let rate = requests as f64 / (cpu_seconds()? - start) / 1e6;
-    let name = if accounts { ACCOUNTS } else { WHOLE };
     println!(
         "{name:9} {rate:6.2} million requests a second of processor time, {requests} requests"
     );
@@ -71,6 +73,7 @@ fn whole(requests: u64, accounts: bool) -> Result<(), Box<dyn std::error::Error>
 }
 
 const WHOLE: &str = "16 cores";
+const LATENCIES: &str = "16 cores with latencies";
 const ACCOUNTS: &str = "16 cores with accounts";
 
 /// Address of the n-th request.
@@ -108,10 +111,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let rate = report.all.requests as f64 / (cpu_seconds()? - start) / 1e6;
         println!("{name:9} {rate:6.2} million requests a second of processor time, trace parsing included");
     }
-    for (name, accounts) in [(WHOLE, false), (ACCOUNTS, true)] {
-        if wanted(name) {
-            whole(requests, accounts)?;
-        }
+    for name in [WHOLE, LATENCIES, ACCOUNTS]
+        .into_iter()
+        .filter(|name| wanted(name))
+    {
+        whole(name, requests)?;
     }
     Ok(())
 }

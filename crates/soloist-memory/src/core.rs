@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::blame::{Bill, Blame, Label};
 use crate::cache::Victim;
-use crate::latency::Latencies;
+use crate::latency::{Latencies, Summary};
 
 pub(crate) use window::WindowCore;
 
@@ -93,9 +93,28 @@ pub struct Account {
     /// for it.
     pub blame: Blame,
     /// Latencies of the lines that its accesses asked memory or the last level
-    /// for, from the core's miss on, picoseconds.
+    /// for, from the core's miss on, picoseconds; `None`: nobody asked for them
+    /// ([`crate::System::latencies`]).
     #[serde(skip)]
-    pub latencies: Latencies,
+    pub latencies: Option<Latencies>,
+}
+
+impl Account {
+    /// Empty, of as many cores, with what was asked for.
+    fn begin_anew(&mut self, cores: usize) {
+        *self = Self {
+            blame: Blame::new(cores),
+            latencies: self.latencies.as_ref().map(|_| Latencies::default()),
+            ..Self::default()
+        };
+    }
+
+    /// Latencies of its lines, ns; all 0 where nobody asked for them.
+    #[must_use]
+    pub fn latency_ns(&self) -> Summary {
+        let latencies = self.latencies.as_ref();
+        latencies.map_or_else(Summary::default, |all| all.summary(0.001))
+    }
 }
 
 /// What a core did.

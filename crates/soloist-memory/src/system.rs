@@ -106,6 +106,12 @@ impl System {
         }
     }
 
+    /// From now on the latency of each line is kept
+    /// ([`crate::core::Account::latencies`]).
+    pub fn latencies(&mut self) {
+        self.seats.keep_latencies();
+    }
+
     /// Ways of a last-level set that each core may fill, by its number, as
     /// Intel's CAT gives them out; 0: all. Hits are free to all.
     pub fn partition(&mut self, ways: &[usize]) {

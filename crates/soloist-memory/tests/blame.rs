@@ -38,6 +38,7 @@ fn run(changes: &str, programs: Vec<Put>) -> Vec<CoreStats> {
     let platform = Platform::find_changed("opteron-6128", &changes.parse().unwrap()).unwrap();
     let mut system = System::new(&platform);
     system.account();
+    system.latencies();
     for (i, (core, left, access)) in programs.into_iter().enumerate() {
         let program = Program {
             access,
@@ -221,6 +222,7 @@ fn accounts_change_nothing() {
     };
     let with = run("", programs());
     let mut system = System::new(&Platform::find("opteron-6128").unwrap());
+    system.latencies();
     for (i, (core, left, access)) in programs().into_iter().enumerate() {
         let program = Program {
             access,
@@ -240,8 +242,9 @@ fn accounts_change_nothing() {
 #[test]
 fn latencies_have_a_tail() {
     let s = &run("", vec![put(0, N, |i| chase((random(i) % (1 << 25)) << 6))])[0];
-    let l = s.account.latencies.summary(1e-3);
-    assert_eq!(s.account.latencies.count(), s.llc_hits + s.llc_misses);
+    let latencies = s.account.latencies.as_ref().unwrap();
+    let l = latencies.summary(1e-3);
+    assert_eq!(latencies.count(), s.llc_hits + s.llc_misses);
     assert!(l.p50 <= l.p95 && l.p95 <= l.p99 && l.p99 <= l.max);
     // A refresh is in the way of some.
     assert!(l.max > l.p50 + 100.0, "{l:?}");

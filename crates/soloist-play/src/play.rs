@@ -38,12 +38,19 @@ struct OnCore {
 }
 
 impl Stage<'_> {
+    fn kept(&self) -> Kept {
+        Kept {
+            account: self.account,
+            latencies: self.latencies,
+        }
+    }
+
     /// Plays it, each seat alone on its core.
     ///
     /// # Errors
     /// As [`StageError`].
     pub fn play(self) -> Result<Played, StageError> {
-        let ready = Ready::new(&self)?;
+        let (ready, kept) = (Ready::new(&self)?, self.kept());
         let (mut guard, partition) = (ready.guard(&self)?, ready.ways(&self));
         let mut seats = Vec::new();
         let mut streams = Vec::new();
@@ -60,7 +67,7 @@ impl Stage<'_> {
                 });
             }
         }
-        let cores = run(self.platform, streams, self.account, partition, &mut guard)?;
+        let cores = run(self.platform, streams, kept, partition, &mut guard)?;
         let ends: Vec<u64> = cores.iter().map(|s| s.finished_ps).collect();
         Ok(Played {
             seats: seats
@@ -90,7 +97,7 @@ impl Stage<'_> {
         moved: &Arc<Vec<AtomicU64>>,
         mut share: impl FnMut(Cast) -> Box<dyn Stream + Send>,
     ) -> Result<(Vec<CoreStats>, Stops), StageError> {
-        let ready = Ready::new(&self)?;
+        let (ready, kept) = (Ready::new(&self)?, self.kept());
         let (guard, partition) = (ready.guard(&self)?, ready.ways(&self));
         let mut casts: Vec<Cast> = Vec::new();
         let placed = self.seats.into_iter().zip(ready.placed).enumerate();
@@ -114,9 +121,15 @@ impl Stage<'_> {
         };
         let streams = casts.into_iter().map(stream).collect();
         let mut watch = Watch::new(guard, Arc::clone(moved));
-        let cores = run(self.platform, streams, self.account, partition, &mut watch)?;
+        let cores = run(self.platform, streams, kept, partition, &mut watch)?;
         Ok((cores, watch.stops()))
     }
+}
+
+/// What is kept of each line, as [`Stage`] has it.
+struct Kept {
+    account: bool,
+    latencies: bool,
 }
 
 /// What is settled before the memory system begins.
@@ -200,7 +213,7 @@ impl Ready {
 fn run<G: Guard>(
     platform: &Platform,
     streams: Vec<OnCore>,
-    account: bool,
+    kept: Kept,
     partition: Option<Vec<usize>>,
     guard: &mut G,
 ) -> Result<Vec<CoreStats>, RunError> {
@@ -208,8 +221,11 @@ fn run<G: Guard>(
     for on in streams {
         system.put(on.core, on.stream, on.group, on.background);
     }
-    if account {
+    if kept.account {
         system.account();
+    }
+    if kept.latencies {
+        system.latencies();
     }
     if let Some(ways) = &partition {
         system.partition(ways);

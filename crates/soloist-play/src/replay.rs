@@ -343,6 +343,7 @@ impl Replay {
             touches: pages::touches(self, &first),
             regulator: job.limit.map_or(Regulator::ByPolicy, Regulator::Limiting),
             account: job.blame,
+            latencies: true,
             ..Stage::new(&self.platform, policy, seats, job.seed)
         };
         let done = act(stage).map_err(|e| self.refused(job, &first, e))?;
@@ -429,8 +430,8 @@ impl Replay {
             .collect();
         let sum = |field: fn(&CoreStats) -> u64| cores.iter().map(|s| field(s)).sum::<u64>();
         let mut latencies = Latencies::default();
-        for stats in &cores {
-            latencies.merge(&stats.account.latencies);
+        for kept in cores.iter().filter_map(|s| s.account.latencies.as_ref()) {
+            latencies.merge(kept);
         }
         let ns = |ps: u64| ps as f64 / 1000.0;
         let (seat, map) = (&played.seats[seat], &self.platform.memory.map);

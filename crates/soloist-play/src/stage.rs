@@ -28,6 +28,8 @@ pub struct Stage<'a> {
     pub touches: Touches,
     /// Every wait gets a cause and a culprit; halves the speed.
     pub account: bool,
+    /// The latency of each line is kept.
+    pub latencies: bool,
     /// Draws what is left to chance of the placement.
     pub seed: u64,
 }
@@ -185,6 +187,7 @@ impl<'a> Stage<'a> {
             memory: FreeMemory::FRESH,
             touches: Touches::Drawn,
             account: false,
+            latencies: false,
             seed,
         }
     }

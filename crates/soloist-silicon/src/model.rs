@@ -125,12 +125,13 @@ pub fn play(
             });
         let stage = Stage {
             memory: memory(terms),
+            latencies: true,
             ..Stage::new(&platform, policy, seats.collect(), terms.seed)
         };
         let refused = |source| SiliconError::Refused(policy.name().to_owned(), source);
         let played = stage.play().map_err(refused)?;
         let own = &played.cores[0];
-        let p99 = own.account.latencies.summary(0.001).p99;
+        let p99 = own.account.latency_ns().p99;
         Ok::<_, SiliconError>((own.finished_ps as f64 / 1000.0 / lines, p99))
     };
     let (alone_ns, p99_alone_ns) = run(true)?;

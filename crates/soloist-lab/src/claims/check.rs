@@ -159,6 +159,14 @@ fn check_number(text: &str) -> Result<(), WrongKey> {
     }
 }
 
+/// Might a claim name `metric` of any task?
+pub fn name(scenario: &Scenario, metric: &str) -> bool {
+    let word = format!("_{metric}");
+    let texts = |claim: &Claim| [Some(claim.ours.clone()), claim.holds.clone()];
+    let mut texts = scenario.claims.iter().flat_map(texts).flatten();
+    texts.any(|text| text.contains(&word))
+}
+
 /// Does a claim need what is measured of `case`?
 pub fn needs(scenario: &Scenario, case: &Case) -> bool {
     let values: Vec<String> = scenario.points().iter().map(Point::to_string).collect();

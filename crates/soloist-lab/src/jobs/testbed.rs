@@ -32,6 +32,8 @@ pub(super) struct Testbed {
     pub(super) regulator: Option<RegulatorSpec>,
     /// Every wait gets a cause and a culprit.
     pub(super) account: bool,
+    /// The latency of each line is kept.
+    pub(super) latencies: bool,
     /// Of programs that are made from counters, see [`Self::learn`].
     pub(super) paces: Vec<(Counters, Pace)>,
 }
@@ -48,6 +50,7 @@ impl Testbed {
             regulator: self.regulator(case),
             memory: self.memory,
             account: self.account,
+            latencies: self.latencies,
             ..Stage::new(&self.platform, case.policy, self.seats(case, seed), seed)
         };
         let played = stage.play().map_err(|e| refused(case, e))?;
@@ -194,7 +197,7 @@ impl Testbed {
                 .marks_ps
                 .get(1)
                 .map(|&at| (at - began) as f64 / 1000.0),
-            p99_ns: stats.account.latencies.summary(0.001).p99,
+            p99_ns: stats.account.latency_ns().p99,
             waits: self.account.then(|| Waits::of(&stats.account, on_core)),
             regulated: played.regulated.as_ref().map(counted),
         }

@@ -41,7 +41,7 @@ impl Waits {
             let culprit = share.culprit.and_then(&name);
             waits.add(share.cause.name(), culprit, share.ps as f64 / 1000.0);
         }
-        let latency = account.latencies.summary(0.001);
+        let latency = account.latency_ns();
         waits.latency_ns = [latency.p50, latency.p95, latency.p99, latency.max];
         waits
     }

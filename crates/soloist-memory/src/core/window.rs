@@ -187,10 +187,7 @@ impl WindowCore {
             }
             Step::Mark => {
                 self.stats.marks_ps.push(self.now_ps);
-                self.stats.account = Account {
-                    blame: Blame::new(self.cores),
-                    ..Account::default()
-                };
+                self.stats.account.begin_anew(self.cores);
                 return Err(None);
             }
             Step::Done => return Err(Some(self.finish())),
@@ -528,7 +525,9 @@ impl CoreModel for WindowCore {
         if miss.demanded {
             let latency = at_ps.saturating_sub(miss.since_ps);
             self.stats.fill_ps += latency;
-            self.stats.account.latencies.add(latency);
+            if let Some(latencies) = &mut self.stats.account.latencies {
+                latencies.add(latency);
+            }
         }
         if self.last_load == Err(fill) {
             self.last_load = Ok(at_ps);

@@ -2,6 +2,7 @@
 
 use super::flow::{Event, Flow};
 use crate::core::{CoreModel, CoreStats, Stream, WindowCore};
+use crate::latency::Latencies;
 use crate::platform::Platform;
 
 /// Does a core run, and with whom does it meet at barriers?
@@ -46,6 +47,13 @@ impl Seats {
         Self {
             seats: (0..platform.node_of_core.len()).map(seat).collect(),
             running: 0,
+        }
+    }
+
+    /// All cores keep the latencies of their lines.
+    pub fn keep_latencies(&mut self) {
+        for seat in &mut self.seats {
+            seat.core.stats().account.latencies = Some(Latencies::default());
         }
     }
 
