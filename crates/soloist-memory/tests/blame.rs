@@ -249,3 +249,19 @@ fn latencies_have_a_tail() {
     // A refresh is in the way of some.
     assert!(l.max > l.p50 + 100.0, "{l:?}");
 }
+
+#[test]
+fn latencies_are_kept_only_where_they_are_asked_for() {
+    let mut system = System::new(&Platform::find("opteron-6128").unwrap());
+    let (core, left, access) = put(0, N, |i| chase((random(i) % (1 << 25)) << 6));
+    let program = Program {
+        access,
+        left,
+        marked: false,
+    };
+    system.put(core, Box::new(program), core, false);
+    let account = &system.run(&mut Free).unwrap()[0].account;
+    assert_eq!(account.latencies, None);
+    assert_eq!(account.latency_ns().max.to_bits(), 0);
+    assert!(account.stall_ps > 0, "it waited");
+}
