@@ -1,5 +1,6 @@
 //! Scenarios: what was measured, in columns.
 
+use std::path::Path;
 use std::sync::OnceLock;
 
 use pyo3::prelude::*;
@@ -10,6 +11,8 @@ use soloist_lab::judgement::alone_of;
 use soloist_lab::known;
 use soloist_lab::measurements::{metric, CaseResult, Run, TaskResult, METRICS};
 use soloist_lab::spec::Scenario;
+use soloist_machine::FileError;
+use soloist_memory::{Error, Platform};
 use soloist_play::policy;
 
 use crate::error::Refused;
@@ -69,7 +72,7 @@ impl Order {
             let what =
                 "a task set with deadlines: soloist.plan() plans one, `soloist-lab lab run` \
                         plays the built-in ones";
-            return Err(soloist_machine::FileError::whole(&self.file, what).into());
+            return Err(FileError::whole(&self.file, what).into());
         }
         let mut scenario = known::parse(&self.text, &self.file)?;
         if let Some(policies) = &self.policies {
@@ -113,9 +116,22 @@ impl Order {
 
     /// The error at its line; or of the argument that stands in that line's stead.
     fn refused(&self, scenario: &Scenario, error: &RunError) -> Refused {
-        match self.argument(error) {
-            Some(argument) => Refused::from(format!("{argument}: {error}")),
-            None => Refused::from(error.in_file(scenario)),
+        let Some(argument) = self.argument(error) else {
+            return Refused::from(error.in_file(scenario));
+        };
+        let wrong = self.wrong_machine_file();
+        let wrong = wrong.unwrap_or_else(|| FileError::whole("", error.to_string()));
+        Refused::from(FileError {
+            message: format!("{argument}: {}", wrong.message),
+            ..wrong
+        })
+    }
+
+    /// What is wrong in the file that the argument `machine` names.
+    fn wrong_machine_file(&self) -> Option<FileError> {
+        match Platform::find(self.machine.as_ref()?) {
+            Err(Error::File(wrong)) if Path::new(&wrong.file).is_file() => Some(wrong),
+            _ => None,
         }
     }
 

@@ -127,6 +127,16 @@ def test_a_wrong_argument_is_not_the_files_fault(options, words):
         assert caught.value.file is None
 
 
+def test_a_wrong_machine_file_has_its_line(small, tmp_path):
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(small.read_text().replace("ways = 1,", "weys = 1,", 1))
+    for call in (soloist.lab.check, soloist.lab.run):
+        with pytest.raises(soloist.SoloistError, match="machine='.*': .*weys") as caught:
+            call("camc-table-2", machine=str(wrong))
+        is_whole(caught.value)
+        assert caught.value.file == str(wrong) and caught.value.line > 1
+
+
 def test_a_wrong_file_is_not_the_arguments_fault(tmp_path):
     text, _ = soloist._native.lab_text("camc-table-2")
     wrong = tmp_path / "wrong.toml"
