@@ -3,6 +3,7 @@
 //! [`interference`] bounds what other cores do through memory, [`linux`] is what
 //! the kernel keeps for others, and [`response`] proves deadlines with both.
 
+mod costs;
 mod edf;
 pub mod interference;
 pub mod linux;

@@ -1,0 +1,225 @@
+//! What a line of another core costs, and how many it can have on their way: what follows from
+//! the machine alone.
+
+use serde::Serialize;
+use soloist_memory::dram::Timing;
+use soloist_memory::Platform;
+
+use crate::model::program::CHUNK;
+
+const PAGE: u64 = 4096;
+
+/// Refresh of the ranks of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Refresh {
+    /// From one of a rank to its next, ps.
+    pub interval_ps: u64,
+    /// A line that finds its row closed by one waits so much longer, ps.
+    pub time_ps: u64,
+    /// A line of another row that it closed waits so much longer, ps.
+    pub reopen_ps: u64,
+    /// Number of these rows.
+    pub rows: u64,
+    /// Ranks of the node's channels, each of which is refreshed for itself.
+    pub ranks: u64,
+    /// The least time that a line of others is in the way, ps.
+    pub line_ps: u64,
+}
+
+impl Refresh {
+    fn new(platform: &Platform, t: &Timing, line_ps: u64) -> Self {
+        let memory = &platform.memory;
+        let ps = |cycles: u64| cycles * u64::from(memory.device.tck_ps);
+        // It stops its banks at once, and closes their rows when they may be closed: after what
+        // was sent last. The line then opens its row again.
+        let closes = t.act_pre.max(t.rd_pre).max(t.wr_pre) + t.pre_all_act;
+        let ranks = u64::from(memory.geometry.ranks);
+        Self {
+            interval_ps: ps((t.ref_interval / ranks * ranks).max(1)),
+            time_ps: ps(closes + t.ref_act.max(t.ref_ref) + t.act_col),
+            // A row that is opened late may be closed late too.
+            reopen_ps: ps(t.act_col.max(t.act_pre)),
+            rows: u64::from(memory.device.banks / memory.device.refresh_units()) - 1,
+            ranks: ranks * u64::from(memory.map.n_channels()),
+            line_ps: line_ps.max(1),
+        }
+    }
+
+    /// Returns what refreshes add to a job of `own` lines that is delayed by so much: others
+    /// may come in the time that they add.
+    #[must_use]
+    pub fn added(&self, delay_ps: u64, own: u64) -> u64 {
+        // Each holds up another line, of the job or in its way; no job has none.
+        let own = own.max(1);
+        let most = own.saturating_add(delay_ps.div_ceil(self.line_ps));
+        let mut added = 0u64;
+        loop {
+            let each = delay_ps.saturating_add(added).div_ceil(self.interval_ps);
+            let all = (each + 1).saturating_mul(self.ranks).min(most);
+            let next = self.of(all, own);
+            if next <= added {
+                return next;
+            }
+            // Where ranks are so many that one is refreshed nearly always, no time is enough.
+            added = match self.ranks.saturating_mul(self.time_ps) < self.interval_ps / 10 * 9 {
+                true => next,
+                false => return self.of(most, own),
+            };
+        }
+    }
+
+    /// Time that so many refreshes add to a job of `own` lines, ps.
+    fn of(&self, refreshes: u64, own: u64) -> u64 {
+        let rows = refreshes.saturating_mul(self.rows).min(own);
+        let reopened = rows.saturating_mul(self.reopen_ps);
+        reopened.saturating_add(refreshes.saturating_mul(self.time_ps))
+    }
+}
+
+/// The cost of one line of another core, and the lines that it can have in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Costs {
+    /// Cost of a line in the same bank, ps.
+    pub same_bank_ps: u64,
+    /// Cost of a line in another bank of the controller, ps.
+    pub other_bank_ps: u64,
+    /// A line that is pushed out of a shared last level to another node, ps.
+    pub pushed_ps: u64,
+    /// A line from memory when nobody is in the way, ps.
+    pub miss_ps: u64,
+    /// Refresh.
+    pub refresh: Refresh,
+    /// Lines that a core can have in flight, write-backs of its cache included.
+    pub in_flight: u64,
+    /// Those of them that it waits for.
+    pub reads: u64,
+    /// Writes that the controllers of a node keep, from whenever they were made.
+    pub kept: u64,
+    /// Lines that a task has on their way when another gets its core: those in flight, and
+    /// writes that wait to be drained.
+    pub handed_over: u64,
+    /// Lines on their way out that a last level has room for.
+    pub victims: u64,
+    /// Row hits that may pass a request from when it enters its bank's queue, all
+    /// together, ps.
+    pub passed_ps: u64,
+    /// What goes first since it need not turn the bus, for each line, ps; `None`: any number of
+    /// lines, so that they starve it.
+    pub turn_ps: Option<u64>,
+    /// Lines that all caches of a core, and its last level, hold.
+    pub cached: u64,
+    /// A line from the last level, ps.
+    pub hit_ps: u64,
+    /// Pages that a core's TLB holds, and a page walk, ps.
+    pub tlb: (u64, u64),
+    /// Instructions after which a core looks up who runs, ps.
+    pub chunk_ps: u64,
+}
+
+impl Costs {
+    /// Returns the costs on a machine.
+    #[must_use]
+    pub fn of(platform: &Platform) -> Self {
+        let t = Timing::new(&platform.memory.device);
+        let ps = |cycles: u64| cycles * u64::from(platform.memory.device.tck_ps);
+        let line = u64::from(platform.memory.map.line_size());
+        let nb = &platform.northbridge;
+        let policy = &platform.memory.policy;
+        let path = line * 1_000_000 / nb.bytes_per_us.max(1);
+        // A column command of the other direction turns the bus round, and back.
+        let around = t.rd_wr.max(t.rd_wr_o) + t.wr_rd_l.max(t.wr_rd_s).max(t.wr_rd_o);
+        let column = around + t.rd_rd_l.max(t.wr_wr_l).max(t.rd_rd_o).max(t.wr_wr_o);
+        let row = t
+            .act_act
+            .max(t.act_col + t.wr_pre.max(t.rd_pre) + t.pre_act);
+        let activate = (t.act_act_l.max(t.act_act_s)).max(t.faw.saturating_sub(3 * t.act_act_s));
+        let core = &platform.core;
+        let prefetches = if core.prefetch {
+            core.prefetch_slots
+        } else {
+            0
+        };
+        let reads = u64::from(core.outstanding + prefetches);
+        let in_flight =
+            reads + u64::from(nb.victims).min(2 * reads + u64::from(policy.write_queue));
+        let inter = activate + t.pre_pre_s.max(1) + column;
+        // Where the queue can fill, the head of the line waits for its own rows.
+        let queue = u64::from(policy.read_queue);
+        let other = if in_flight > queue {
+            inter.max(row)
+        } else {
+            inter
+        };
+        let far = platform.paths.iter();
+        let far = far.map(|p| line * 1_000_000 / p.bytes_per_us.max(1) + p.latency_ps);
+        let levels = platform.private.iter().chain([&platform.llc]);
+        let channels = u64::from(platform.memory.map.n_channels());
+        let kept = (u64::from(policy.write_queue) + in_banks(platform)) * channels;
+        Self {
+            same_bank_ps: ps(2 * row + column) + path,
+            other_bank_ps: ps(other) + path,
+            pushed_ps: ps(row + column) + path + far.max().unwrap_or(0),
+            miss_ps: platform.llc.latency_ps
+                + nb.request_ps
+                + nb.response_ps
+                + ps(t.pre_act + t.act_col + t.rd_done + around)
+                + path,
+            refresh: Refresh::new(platform, &t, ps(column)),
+            in_flight,
+            reads,
+            kept,
+            handed_over: in_flight + u64::from(policy.write_queue) * channels,
+            victims: u64::from(nb.victims),
+            passed_ps: u64::from(policy.bank_queue) * u64::from(policy.hit_cap) * ps(column),
+            turn_ps: turn(platform).map(|columns| columns * ps(column)),
+            cached: levels.map(|l| l.shape.sets * l.shape.ways as u64).sum(),
+            hit_ps: platform.llc.latency_ps,
+            tlb: (u64::from(core.tlb), platform.walk_ps),
+            chunk_ps: (u64::from(CHUNK + 1) * platform.instruction_fs).div_ceil(1000),
+        }
+    }
+
+    /// Lines that private caches can ask the last level for in so much time of a job alone:
+    /// each is on its way for as long as a hit takes at least.
+    #[must_use]
+    pub fn requests_in(&self, time_ps: u64) -> u64 {
+        let rounds = time_ps.div_ceil(self.hit_ps.max(1));
+        rounds.saturating_add(1).saturating_mul(self.reads)
+    }
+
+    /// Walks to the pages of a task of so many bytes that are not in the TLB any
+    /// more once another task of its core ran.
+    #[must_use]
+    pub fn walks_ps(&self, bytes: u64) -> u64 {
+        let (pages, walk_ps) = self.tlb;
+        // A piece of memory may begin and end within a page.
+        (bytes.div_ceil(PAGE) + 1).min(pages) * walk_ps
+    }
+}
+
+/// Requests that the queues of a controller's banks hold.
+fn in_banks(platform: &Platform) -> u64 {
+    let shape = &platform.memory.geometry;
+    u64::from(shape.ranks * shape.banks) * u64::from(platform.memory.policy.bank_queue)
+}
+
+/// Column commands that go before another since they need no turn of the bus; `None`: nothing
+/// bounds them.
+fn turn(platform: &Platform) -> Option<u64> {
+    let (policy, shape) = (&platform.memory.policy, &platform.memory.geometry);
+    // A drain lasts as long as writes come, and reads wait for its end before they are held to
+    // any turn. On one channel none comes without a read that waits too; of several, lines that
+    // are read on one push out those of another.
+    if platform.memory.map.n_channels() > 1 {
+        return None;
+    }
+    // In its own turn each other bank may go before it; if that is longer than a turn, others
+    // come between.
+    let banks = u64::from(shape.ranks * shape.banks);
+    let until = |cap: u32| (cap > 0).then_some(u64::from(cap) + banks);
+    let ranks = match shape.ranks {
+        1 => 0,
+        _ => until(policy.rank_cap)?,
+    };
+    Some(until(policy.direction_cap)? + ranks)
+}
