@@ -223,8 +223,9 @@ pub struct Policy {
     /// Row hits that may pass an older request of their bank at all; after
     /// them the row is closed.
     pub hit_cap: u32,
-    /// Column commands of one direction, read or write, in a row while one of the other waits,
-    /// up to 4096; then the bus turns. 0: any number, so that a stream starves who must turn it.
+    /// Column commands of one direction, read or write, in a row while one of the other waits in a
+    /// bank's queue, up to 4096; then the bus turns. Reads that wait before these queues for a
+    /// drain's end turn nothing. 0: any number, so that a stream starves who must turn the bus.
     pub direction_cap: u32,
     /// Column commands of one rank in a row while another rank waits, up to 4096; then the others
     /// have their turn. 0: any number, so that a stream starves other ranks.
