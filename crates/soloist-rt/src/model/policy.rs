@@ -2,6 +2,16 @@
 //!
 //! CAMC's rule: tasks with deadlines on a controller of their own, all else on
 //! the others.
+//!
+//! [`soloist_play::policy`] has policies of the same names, and these are no values of its trait:
+//! - its tenants have no deadlines. Its `diff_controller` gives each program a controller in
+//!   turn; here tasks with deadlines share the first one's, and only the rest take turns;
+//! - a node's banks are taken here in the order of their numbers, as far as memory needs them.
+//!   Its private banks are what core's palette assigns, which spreads them over channels, ranks
+//!   and bank groups: the experiments' figures are of the former;
+//! - all tasks have as many banks under [`Policy::SameBank`] as their memory needs together,
+//!   where it gives as many as the first program needs;
+//! - [`Policy::Single`] says who runs, not where pages come from.
 
 use serde::{Deserialize, Serialize};
 use soloist_core::{AddrMap, ColorSet};
