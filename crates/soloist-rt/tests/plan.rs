@@ -571,6 +571,51 @@ fn a_machine_that_adds_refreshes_has_no_plan() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
     let changes = "controller.refresh_management = 16".parse().unwrap();
     let platform = Platform::find_changed(file, &changes).unwrap();
+/// Linux stops no job at its deadline: one that misses runs on, beside tasks of other cores.
+#[test]
+fn what_is_beside_a_task_that_misses_is_not_proved() {
+    let task = |name: &str, core: u32, times: &str| {
+        format!("[[task]]\nname = \"{name}\"\ncore = {core}\nperiod = \"10 ms\"\nmemory = \"16K\"\nlines = 9\n{times}\n")
+    };
+    let beside = |deadline: &str| {
+        let tasks = task("a", 0, "wcet = \"1 ms\"")
+            + &task("b", 1, "wcet = \"900 us\"")
+            + &task(
+                "c",
+                1,
+                &format!("wcet = \"900 us\"\ndeadline = \"{deadline} us\""),
+            );
+        plan(&small(), &parse(&tasks, "tasks.toml").unwrap(), 1).unwrap()
+    };
+    assert!(beside("5000").holds);
+    let plan = beside("1000");
+    let held: Vec<bool> = plan.analysis.iter().map(|a| a.holds).collect();
+    assert_eq!(held, [false; 3], "{:?}", plan.analysis);
+    let told = plan.relaxations.iter().find(|r| r.task == "a").unwrap();
+    assert!(told.change.contains("make the others hold"), "{told:?}");
+}
+
+/// So it may keep a core busy for longer than Linux lets it, and what goes before it is stopped.
+#[test]
+fn a_task_that_misses_leaves_others_no_known_time() {
+    let task =
+        |name: &str, times: &str| format!("[[task]]\nname = \"{name}\"\ncore = 0\n{times}\n");
+    let tasks = task("a", "period = \"200 ms\"\nwcet = \"1 ms\"")
+        + &task("b", "period = \"1 s\"\nwcet = \"350 ms\"")
+        + &task(
+            "c",
+            "period = \"1 s\"\ndeadline = \"360 ms\"\nwcet = \"350 ms\"",
+        );
+    let plan = plan(&small(), &parse(&tasks, "tasks.toml").unwrap(), 1).unwrap();
+    let held: Vec<bool> = plan.analysis.iter().map(|a| a.holds).collect();
+    assert_eq!(held, [true, true, false], "{:?}", plan.analysis);
+    assert!(
+        plan.analysis[..2].iter().all(|a| a.others.0 > 0),
+        "{:?}",
+        plan.analysis
+    );
+}
+
     let error = plan(&platform, &parse(TASKS, "tasks.toml").unwrap(), 1).unwrap_err();
     let told = error.to_string();
     assert!(

@@ -105,12 +105,15 @@ pub fn analyse(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Answ
     }
 }
 
-/// Do these tasks, with these responses, leave others their part of each second?
+/// Do these tasks, with these responses, leave others their part of each second? Of one that
+/// misses nothing says for how long it goes on.
 fn leave_time(demands: &[Demand], answers: &[Answer], around: &Surroundings) -> bool {
     let (again, resume) = (resume_lines(demands), resume_ps(demands, around));
     let (mut busy, mut lines) = (0u64, 0u64);
     for (d, answer) in demands.iter().zip(answers) {
-        let response = answer.response.map_or(d.deadline, |r| r.0);
+        let Some(Time(response)) = answer.response else {
+            return false;
+        };
         let job = d.time.saturating_add(resume).min(response);
         busy = busy.saturating_add(linux::workload(
             SECOND_PS,

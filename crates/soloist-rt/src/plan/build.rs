@@ -6,7 +6,7 @@ use soloist_memory::Platform;
 use super::alone::{jobs_of, slowed};
 use super::candidates::Candidate;
 use super::colors::{deal, groups, Dealt, Group};
-use super::proof::{analyse_all, budgets};
+use super::proof::{analyse_all, analyse_if_others_hold, budgets};
 use super::refusal::{in_task, overfull, with_line, PlanError};
 use super::relax::{enough, relaxed, Enough};
 use super::{Assignment, Plan, LIMITS};
@@ -168,13 +168,20 @@ impl Search<'_> {
                 analysis = analyse_all(tasks, self.conditions(&limits, &shared));
             }
         }
+        let beside_held =
+            |tasks: ProfiledSet| analyse_if_others_hold(tasks, self.conditions(&limits, &shared));
+        let hopeful = beside_held(tasks);
         let enough = (0..set.tasks.len()).map(|i| {
             let name = &set.tasks[i].name;
-            if analysis.iter().all(|a| a.holds || a.task != *name) {
-                return Enough::default();
+            let misses = |answers: &[Answer]| answers.iter().any(|a| !a.holds && a.task == *name);
+            if !misses(&hopeful) {
+                return Enough {
+                    others: misses(&analysis),
+                    ..Enough::default()
+                };
             }
             enough(tasks, i, &|tasks| {
-                let answers = analyse_all(tasks, self.conditions(&limits, &shared));
+                let answers = beside_held(tasks);
                 // What helps it takes no other's proof away.
                 let held = |a: &Answer| analysis.iter().any(|b| b.task == a.task && b.holds);
                 let mut matter = answers.iter().filter(|a| a.task == *name || held(a));

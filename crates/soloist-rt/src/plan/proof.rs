@@ -8,9 +8,39 @@ use crate::analysis::response::{analyse, servers, Answer};
 use crate::analysis::ProfiledSet;
 use crate::tasks::TaskSet;
 
-/// Analyses every core that has deadlines.
+/// Analyses every core that has deadlines. Nothing stops a job at its deadline, so what a task
+/// that misses does to other cores is known as little as of one without deadlines.
 pub(crate) fn analyse_all(tasks: ProfiledSet, conditions: Conditions) -> Vec<Answer> {
+    let mut late = BTreeSet::new();
+    loop {
+        let answers = analyse_beside(tasks, conditions, &late);
+        let before = late.len();
+        let missing = answers.iter().filter(|a| !a.holds);
+        late.extend(missing.map(|a| a.task.clone()));
+        if late.len() == before {
+            return answers;
+        }
+    }
+}
+
+/// The same, but each core beside others all of whose tasks hold.
+pub(crate) fn analyse_if_others_hold(tasks: ProfiledSet, conditions: Conditions) -> Vec<Answer> {
+    analyse_beside(tasks, conditions, &BTreeSet::new())
+}
+
+/// Analyses each core beside others on which the tasks `late` have no deadlines.
+fn analyse_beside(
+    tasks: ProfiledSet,
+    conditions: Conditions,
+    late: &BTreeSet<String>,
+) -> Vec<Answer> {
     let answers = timed_cores(tasks.set).map(|core| {
+        let mut set = tasks.set.clone();
+        let others = set.tasks.iter_mut().filter(|t| t.core != Some(core));
+        for task in others.filter(|t| late.contains(&t.name)) {
+            task.release = None;
+        }
+        let tasks = ProfiledSet::new(&set, tasks.profiles);
         let around = surroundings(tasks, core, conditions).on_linux();
         analyse(tasks, core, &around)
     });

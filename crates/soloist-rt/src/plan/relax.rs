@@ -18,6 +18,8 @@ pub(crate) struct Enough {
     pub deadline: Option<Time>,
     /// Part of its wcet, and of its traffic, rounded down to 0.1 %.
     pub wcet: Option<f64>,
+    /// It holds as soon as all others do.
+    pub others: bool,
 }
 
 /// Longest deadline that is tried, by the one there is.
@@ -58,6 +60,7 @@ pub(crate) fn enough(tasks: ProfiledSet, i: usize, proves: &dyn Fn(ProfiledSet) 
     Enough {
         deadline: first(now, (now + 1) * LONGEST, &deadline).map(|n| Time(n * STEP)),
         wcet: first(0, 999, &|n| part(1000 - n)).map(|n| (1000 - n) as f64 / 1000.0),
+        others: false,
     }
 }
 
@@ -83,6 +86,9 @@ fn short(answer: &Answer) -> u64 {
     (-answer.slack_ps).max(0) as u64
 }
 
+/// What a task is told that holds if all others do.
+const OTHERS_FIRST: &str = "make the others hold: nothing stops a job at its deadline, so no bound says what a task that misses does to memory after that";
+
 /// What would make a task hold, in words; `None`: it has no deadline.
 fn ways(
     plan: &Plan,
@@ -92,6 +98,9 @@ fn ways(
     costs: &Costs,
 ) -> Option<Vec<String>> {
     let times = other_times(task, enough, task.release?);
+    if enough.others {
+        return Some(vec![OTHERS_FIRST.to_owned()]);
+    }
     let mut ways = Vec::new();
     if !times.is_empty() {
         ways.push(format!("give it {}", times.join(", or ")));
