@@ -35,8 +35,8 @@ fn refused(text: &str) -> String {
 /// leave it as many to choose from.
 #[test]
 fn priorities_are_of_each_core() {
-    let mut all = vec![(Some(1), 5_000, 10); 60];
-    all.extend([(Some(2), 5_000, 10); 60]);
+    let mut all = vec![(Some(1), 10_000, 10); 60];
+    all.extend([(Some(2), 10_000, 10); 60]);
     all.extend([(Some(0), 20_000, 100), (Some(0), 40_000, 100)]);
     let plan = made(&tasks("rm", &all)).unwrap();
     assert!(plan.holds);

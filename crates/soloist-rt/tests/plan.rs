@@ -387,14 +387,17 @@ fn what_cannot_be_names_its_line() {
 }
 
 /// What is proved of `low` under `high`, each of `memory` KiB and doing `what`, beside a
-/// stream on core 1; in jobs of so many lines and no other access.
+/// stream on another node, or in their last level; in jobs of so many lines and no other access.
 fn proved(what: &str, memory: u64, lines: u64, llc: bool) -> Answer {
     let task = |name: &str, period: u64, wcet: u64| {
         format!("[[task]]\nname = \"{name}\"\ncore = 0\nperiod = \"{period} ms\"\nwcet = \"{wcet} us\"\nmemory = \"{memory}K\"\n{what}\n")
     };
-    let text = task("high", 1_000, 50)
-        + &task("low", 4_000, 100)
-        + "[[task]]\nname = \"load\"\ncore = 1\nmemory = \"2M\"\nkind = \"stream\"\n";
+    let beside = if llc { 1 } else { 2 };
+    let text = task("high", 100_000, 50)
+        + &task("low", 400_000, 100)
+        + &format!(
+            "[[task]]\nname = \"load\"\ncore = {beside}\nmemory = \"2M\"\nkind = \"stream\"\n"
+        );
     let set = parse(&text, "tasks.toml").unwrap();
     let profile = Profile {
         accesses: lines,
@@ -406,6 +409,7 @@ fn proved(what: &str, memory: u64, lines: u64, llc: bool) -> Answer {
     let shared = |_, _| Shared {
         memory: Sharing::Nothing,
         llc,
+        elsewhere: true,
     };
     let platform = small();
     let conditions = Conditions {
@@ -429,6 +433,7 @@ fn beside_a_stream(caps: &str) -> (Surroundings, u64) {
     let shared = |_, _| Shared {
         memory: Sharing::Controller,
         llc: false,
+        elsewhere: false,
     };
     let conditions = Conditions {
         platform: &platform,
@@ -477,6 +482,7 @@ fn a_stream_that_is_limited_is_bounded_by_its_limit() {
             _ => Sharing::Nothing,
         },
         llc: a + b == 1,
+        elsewhere: a + b != 2,
     };
     let limited = [None, None, Some(16_000_000), None];
     let delay = |limits: &[Option<u64>]| {
@@ -538,7 +544,7 @@ fn what_a_preempted_task_has_on_its_way_is_in_the_bound() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/starve.toml");
     let changes = "core.outstanding = 32\ncontroller.direction_cap = 16\ncontroller.rank_cap = 16";
     let platform = Platform::find_changed(file, &changes.parse().unwrap()).unwrap();
-    let tasks = "[[task]]\nname = \"high\"\ncore = 0\nperiod = \"97 us\"\ndeadline = \"20 us\"\nwcet = \"1 us\"\nmemory = \"4K\"\nkind = \"latency\"\n\
+    let tasks = "[[task]]\nname = \"high\"\ncore = 0\nperiod = \"97 us\"\ndeadline = \"80 us\"\nwcet = \"1 us\"\nmemory = \"4K\"\nkind = \"latency\"\n\
         [[task]]\nname = \"low\"\ncore = 0\nmemory = \"64M\"\nkind = \"is\"\n";
     let plan = plan(&platform, &parse(tasks, "tasks.toml").unwrap(), 1).unwrap();
     assert!(plan.holds, "{:?}", plan.analysis);
@@ -565,12 +571,6 @@ fn what_a_core_does_before_it_preempts_is_in_the_bound() {
     assert!(check.disproved(&plan.analysis).is_empty(), "{check:?}");
 }
 
-/// Refreshes that a controller adds are in no bound.
-#[test]
-fn a_machine_that_adds_refreshes_has_no_plan() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
-    let changes = "controller.refresh_management = 16".parse().unwrap();
-    let platform = Platform::find_changed(file, &changes).unwrap();
 /// Linux stops no job at its deadline: one that misses runs on, beside tasks of other cores.
 #[test]
 fn what_is_beside_a_task_that_misses_is_not_proved() {
@@ -616,6 +616,12 @@ fn a_task_that_misses_leaves_others_no_known_time() {
     );
 }
 
+/// Refreshes that a controller adds are in no bound.
+#[test]
+fn a_machine_that_adds_refreshes_has_no_plan() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+    let changes = "controller.refresh_management = 16".parse().unwrap();
+    let platform = Platform::find_changed(file, &changes).unwrap();
     let error = plan(&platform, &parse(TASKS, "tasks.toml").unwrap(), 1).unwrap_err();
     let told = error.to_string();
     assert!(

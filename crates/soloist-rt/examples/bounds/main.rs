@@ -1,5 +1,5 @@
 //! Thousands of random sets and machines: is a bound ever below what was played
-//! (it fails then), and how tight is it? `cargo run --release -p soloist-rt --example bounds [N [long|alone|colors|beside [FIRST SEED]]]`
+//! (it fails then), and how tight is it? `cargo run --release -p soloist-rt --example bounds [N [long|alone|colors|wide|beside [FIRST SEED]]]`
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Some("long") => sets::Draw::Long,
         Some("alone") => sets::Draw::Alone,
         Some("colors") => sets::Draw::Colors,
+        Some("wide") => sets::Draw::Wide,
         _ => sets::Draw::Beside,
     };
     let first: u64 = std::env::args().nth(3).map_or(0, |n| n.parse().unwrap());

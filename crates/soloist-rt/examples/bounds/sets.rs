@@ -1,20 +1,19 @@
 //! Random machines and sets, each analysed and played.
 
+#[path = "case.rs"]
+pub mod case;
+#[path = "wide.rs"]
+mod wide;
+
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soloist_core::time::{Time, US};
-use soloist_core::ColorSet;
+use soloist_core::time::US;
 use soloist_memory::Platform;
-use soloist_rt::analysis::interference::{surroundings, Conditions, Costs, Shared, Sharing};
-use soloist_rt::analysis::response::analyse;
-use soloist_rt::analysis::ProfiledSet;
-use soloist_rt::model::cores::{play, seed_of, PageSource, Setup};
-use soloist_rt::model::in_colors::{in_colors, Jobs};
-use soloist_rt::model::profile::profiles;
 use soloist_rt::tasks::file::parse;
 use soloist_rt::tasks::TaskSet;
-use soloist_trace::timeline::End;
+
+use case::{Banks, Case};
 
 /// A task whose bound was compared.
 #[derive(Debug)]
@@ -58,6 +57,9 @@ pub enum Draw {
     Long,
     /// As `Beside`, but each core has cache colours of its own.
     Colors,
+    /// What the others never draw ([`wide`]).
+    #[allow(dead_code, reason = "the example's alone")]
+    Wide,
 }
 
 /// Of one rank or two, with caps on turns: without them nothing bounds a wait but all that
@@ -128,42 +130,18 @@ fn tasks(rng: &mut ChaCha8Rng, draw: Draw) -> TaskSet {
     parse(&text, "random").unwrap()
 }
 
-/// Analyses and plays the set of a seed.
-pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
+/// The case of a seed, and how memory is given there.
+fn case(seed: u64, draw: Draw) -> (Case, &'static str) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut turns = ChaCha8Rng::seed_from_u64(!seed);
     let platform = machine(&mut rng, &mut turns);
-    let mut set = tasks(&mut rng, draw);
+    let set = tasks(&mut rng, draw);
     let at = rng.gen_range(0..POLICIES.len());
-    let map = &platform.memory.map;
     // Cores 0 and 1 live on node 0, whose last level they share.
-    let node = |core: u32| platform.node_of_core[core as usize] as u32;
-    let home = |core: u32| match at {
-        2 => node(core) ^ u32::from(core == 1),
-        3 => 0,
-        _ => 0,
+    let homes = match at {
+        2 => [0, 1, 1, 1],
+        _ => [0; 4],
     };
-    let place = |core: u32| {
-        let sets: Vec<u32> = map.sets_of_node(home(core)).collect();
-        let own = match at {
-            0 => sets[..2].to_vec(),
-            _ => [2 * core, 2 * core + 1]
-                .map(|at| sets[at as usize * sets.len() / 8])
-                .to_vec(),
-        };
-        let banks = ColorSet::any(map).with_sets(own);
-        // Two cores use a last level.
-        let half = map.n_llc() / 2;
-        let first = core % 2 * half;
-        PageSource {
-            colors: Some(match draw {
-                Draw::Colors => banks.with_llc(first..first + half),
-                _ => banks,
-            }),
-            node: None,
-        }
-    };
-    let places: Vec<PageSource> = set.tasks.iter().map(|t| place(t.core.unwrap())).collect();
     let mut limits = vec![None; 4];
     if at == 3 {
         for limit in &mut limits[1..] {
@@ -171,92 +149,49 @@ pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
             *limit = Some(if draw == Draw::Long { rate / 4 } else { rate });
         }
     }
-    let (makers, mut profiles) = profiles(&platform, &set, 1).unwrap();
-    // As a plan has it: the longest of the jobs that are played, alone in the colours
-    // given. Another job of a program, or another draw, may be longer.
-    let length_ps = if draw == Draw::Long { 25_000 } else { 300 } * US;
-    for (i, place) in places.iter().enumerate() {
-        let Some(release) = set.tasks[i].release else {
-            continue;
-        };
-        let jobs = Jobs {
-            least: length_ps.div_ceil(release.period.0),
-            seed: seed_of(seed, i),
-            in_flight: Costs::of(&platform).in_flight,
-        };
-        let (task, maker) = (&set.tasks[i], &makers[i]);
-        let alone = in_colors(&platform, task, maker, &profiles[i], place, jobs).unwrap();
-        set.tasks[i].wcet = alone.longest.max(set.tasks[i].wcet);
-        profiles[i] = alone.profile;
-    }
-    let shared = |a: u32, b: u32| {
-        let memory = match at {
-            0 => Sharing::Banks,
-            _ if home(a) == home(b) => Sharing::Controller,
-            _ => Sharing::Nothing,
-        };
-        Shared {
-            memory,
-            llc: node(a) == node(b) && draw != Draw::Colors,
-        }
-    };
-    let accesses: Vec<u64> = profiles.iter().map(|p| p.accesses).collect();
-    let played = play(&Setup {
-        platform: &platform,
-        set: &set,
-        makers: &makers,
-        accesses: &accesses,
-        places: &places,
-        limits: &limits,
-        scale: 1,
-        length_ps,
+    let case = Case {
+        platform,
+        set,
+        homes,
+        banks: match at {
+            0 => Banks::Shared,
+            _ => Banks::Own,
+        },
+        cache_colors: draw == Draw::Colors,
+        limits,
+        length_ps: if draw == Draw::Long { 25_000 } else { 300 } * US,
         seed,
-    })
-    .unwrap();
-    // What a job would take had it no deadline.
-    let mut patient = set.clone();
-    for task in &mut patient.tasks {
-        if let Some(release) = &mut task.release {
-            release.deadline = Time(release.period.0 * 1000);
-        }
-    }
-    let mut samples = Vec::new();
-    let mut cores: Vec<u32> = set.tasks.iter().filter_map(|t| t.core).collect();
+    };
+    (case, POLICIES[at])
+}
+
+/// Analyses and plays the set of a seed.
+pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
+    let (case, policy) = match draw {
+        Draw::Wide => wide::case(seed),
+        _ => case(seed, draw),
+    };
+    let ran = case.run();
+    let case = &ran.case;
+    let mut cores: Vec<u32> = case.set.tasks.iter().filter_map(|t| t.core).collect();
     cores.dedup();
     // Those whose memory is on their own node: what the analysis is for.
-    cores.retain(|&core| home(core) == node(core));
-    for core in cores {
-        let tasks = ProfiledSet::new(&set, &profiles);
-        let conditions = Conditions {
-            platform: &platform,
-            limits: &limits,
-            shared: &shared,
+    let node = |core: u32| case.platform.node_of_core[core as usize] as u32;
+    cores.retain(|&core| case.homes[core as usize] == node(core));
+    let mut samples = Vec::new();
+    for answer in cores.into_iter().flat_map(|core| ran.answers(core)) {
+        let tasks = &case.set.tasks;
+        let task = tasks.iter().position(|t| t.name == answer.task).unwrap();
+        let Some(played_ps) = ran.longest(task) else {
+            continue;
         };
-        let around = surroundings(tasks, core, conditions);
-        let patient = ProfiledSet::new(&patient, tasks.profiles);
-        for answer in analyse(patient, core, &around) {
-            let task = set
-                .tasks
-                .iter()
-                .position(|t| t.name == answer.task)
-                .unwrap();
-            let mine = played.timeline.jobs.iter().filter(|j| j.task == task);
-            let longest = mine.filter_map(|job| match job.end {
-                End::Completed(at) => Some(at - job.release_ps),
-                End::Missed => job.deadline_ps.map(|d| d - job.release_ps),
-                End::Open => None,
-            });
-            let Some(played_ps) = longest.max() else {
-                continue;
-            };
-            samples.push(Sample {
-                policy: POLICIES[at],
-                task: format!("{} {:?}", answer.task, set.tasks[task].behaviour),
-                played_ps,
-                alone_ps: set.tasks[task].wcet.0,
-                bound_ps: answer.response.map_or(u64::MAX, |r| r.0),
-            });
-        }
+        samples.push(Sample {
+            policy,
+            task: format!("{} {:?}", answer.task, tasks[task].behaviour),
+            played_ps,
+            alone_ps: tasks[task].wcet.0,
+            bound_ps: answer.response.map_or(u64::MAX, |r| r.0),
+        });
     }
     samples
 }

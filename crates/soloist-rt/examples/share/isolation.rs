@@ -239,7 +239,8 @@ fn shared(
     b: u32,
 ) -> Shared {
     let groups_of = |core: u32| (0..groups.len()).filter(move |&g| core == groups[g].core);
-    let common = groups_of(a).any(|g| groups_of(b).any(|h| groups[g].node == groups[h].node));
+    let has = |core: u32, node: u32| groups_of(core).any(|g| groups[g].node == node);
+    let common = groups_of(a).any(|g| has(b, groups[g].node));
     let memory = match (common, isolation) {
         (false, _) => Sharing::Nothing,
         (true, Isolation::None | Isolation::MemGuard | Isolation::Limited(_)) => Sharing::Banks,
@@ -251,6 +252,7 @@ fn shared(
     Shared {
         memory,
         llc: same_llc && !own,
+        elsewhere: groups_of(b).any(|g| !has(a, groups[g].node)),
     }
 }
 
@@ -275,7 +277,7 @@ fn loud(set: &TaskSet) -> Vec<u32> {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use soloist_rt::analysis::interference::CoRunner;
+    use soloist_rt::analysis::interference::{CoRunner, Way};
 
     #[test]
     fn shares_have_their_sum_and_none_is_above_a_core() {
@@ -305,6 +307,7 @@ mod tests {
                 let co_runner = CoRunner {
                     core: 1,
                     sharing: Sharing::Banks,
+                    way: Way::Same,
                     shares_llc: true,
                     llc: 0,
                     limit: Some(bytes / line),

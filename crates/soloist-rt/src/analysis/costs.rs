@@ -2,12 +2,18 @@
 //! the machine alone.
 
 use serde::Serialize;
+use soloist_machine::memory::{Page, Policy};
 use soloist_memory::dram::Timing;
 use soloist_memory::Platform;
 
 use crate::model::program::CHUNK;
 
 const PAGE: u64 = 4096;
+
+/// Lines that a request to a last level moves at most, where all may be missed and all that is
+/// pushed out may be dirty: its own, one that it pushes out there, and later one that it pushes
+/// out of the private caches, or itself.
+pub(super) const MOVED: u64 = 3;
 
 /// Refresh of the ranks of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -83,8 +89,13 @@ pub struct Costs {
     pub same_bank_ps: u64,
     /// Cost of a line in another bank of the controller, ps.
     pub other_bank_ps: u64,
-    /// A line that is pushed out of a shared last level to another node, ps.
+    /// A line that is pushed out of a shared last level, wherever it goes, ps.
     pub pushed_ps: u64,
+    /// Time that a dirty line on its way to its own node keeps its place in the last level's
+    /// victim buffer when nobody is in the way, ps.
+    pub leaving_ps: u64,
+    /// And so much longer on its way to another node, ps.
+    pub leaving_far_ps: u64,
     /// A line from memory when nobody is in the way, ps.
     pub miss_ps: u64,
     /// Refresh.
@@ -93,11 +104,22 @@ pub struct Costs {
     pub in_flight: u64,
     /// Those of them that it waits for.
     pub reads: u64,
+    /// Reads that a controller has room for before those of its banks.
+    pub read_queue: u64,
     /// Writes that the controllers of a node keep, from whenever they were made.
     pub kept: u64,
+    /// Nodes that have such controllers.
+    pub nodes: u64,
     /// Lines that a task has on their way when another gets its core: those in flight, and
-    /// writes that wait to be drained.
+    /// writes that controllers keep.
     pub handed_over: u64,
+    /// The longest that they are in the way, ps.
+    pub handed_over_ps: u64,
+    /// The longest that a core waits for an access that it has begun, when nobody is in the way
+    /// of its line, ps.
+    pub begun_ps: u64,
+    /// Dirty lines that a line may push out when it enters the caches.
+    pub pushes: u64,
     /// Lines on their way out that a last level has room for.
     pub victims: u64,
     /// Row hits that may pass a request from when it enters its bank's queue, all
@@ -108,6 +130,8 @@ pub struct Costs {
     pub turn_ps: Option<u64>,
     /// Lines that all caches of a core, and its last level, hold.
     pub cached: u64,
+    /// Lines that those before its last private one hold.
+    pub inner: u64,
     /// A line from the last level, ps.
     pub hit_ps: u64,
     /// Pages that a core's TLB holds, and a page walk, ps.
@@ -143,35 +167,56 @@ impl Costs {
         let in_flight =
             reads + u64::from(nb.victims).min(2 * reads + u64::from(policy.write_queue));
         let inter = activate + t.pre_pre_s.max(1) + column;
-        // Where the queue can fill, the head of the line waits for its own rows.
         let queue = u64::from(policy.read_queue);
-        let other = if in_flight > queue {
-            inter.max(row)
-        } else {
-            inter
+        let other = match nb.in_order {
+            // Where the queue can fill, the head of the line waits for its own rows.
+            0 if in_flight > queue => inter.max(row),
+            0 => inter,
+            // Who asked before is answered before.
+            _ => inter.max(row + t.rd_done),
         };
+        let other = other + reopened(policy, row);
+        // There, and an answer back.
         let far = platform.paths.iter();
-        let far = far.map(|p| line * 1_000_000 / p.bytes_per_us.max(1) + p.latency_ps);
+        let far = far.map(|p| 2 * (line * 1_000_000 / p.bytes_per_us.max(1) + p.latency_ps));
+        let leaving_far_ps = far.max().unwrap_or(0);
+        let leaving_ps = nb.request_ps + nb.response_ps;
         let levels = platform.private.iter().chain([&platform.llc]);
+        let inner = platform.private.iter().rev().skip(1);
         let channels = u64::from(platform.memory.map.n_channels());
-        let kept = (u64::from(policy.write_queue) + in_banks(platform)) * channels;
+        let queued = u64::from(policy.write_queue) * channels;
+        let in_banks = in_banks(platform) * channels;
+        let kept = queued + in_banks;
+        let other_bank_ps = ps(other) + path;
+        let same_bank_ps = ps(2 * row + column) + path;
+        let miss_ps = platform.llc.latency_ps
+            + nb.request_ps
+            + nb.response_ps
+            + ps(t.pre_act + t.act_col + t.rd_done + around)
+            + path;
         Self {
-            same_bank_ps: ps(2 * row + column) + path,
-            other_bank_ps: ps(other) + path,
-            pushed_ps: ps(row + column) + path + far.max().unwrap_or(0),
-            miss_ps: platform.llc.latency_ps
-                + nb.request_ps
-                + nb.response_ps
-                + ps(t.pre_act + t.act_col + t.rd_done + around)
-                + path,
+            same_bank_ps,
+            other_bank_ps,
+            pushed_ps: same_bank_ps + leaving_ps + leaving_far_ps,
+            leaving_ps,
+            leaving_far_ps,
+            miss_ps,
+            begun_ps: miss_ps + leaving_far_ps + platform.walk_ps,
+            pushes: platform.private.len() as u64 + 1,
+            nodes: platform.memory.map.memory_nodes().len() as u64,
             refresh: Refresh::new(platform, &t, ps(column)),
             in_flight,
             reads,
+            read_queue: queue,
             kept,
-            handed_over: in_flight + u64::from(policy.write_queue) * channels,
+            handed_over: in_flight + kept,
+            // Of those that banks' queues hold one queue's are in one bank.
+            handed_over_ps: (in_flight + queued + u64::from(policy.bank_queue)) * same_bank_ps
+                + in_banks * other_bank_ps,
             victims: u64::from(nb.victims),
             passed_ps: u64::from(policy.bank_queue) * u64::from(policy.hit_cap) * ps(column),
             turn_ps: turn(platform).map(|columns| columns * ps(column)),
+            inner: inner.map(|l| l.shape.sets * l.shape.ways as u64).sum(),
             cached: levels.map(|l| l.shape.sets * l.shape.ways as u64).sum(),
             hit_ps: platform.llc.latency_ps,
             tlb: (u64::from(core.tlb), platform.walk_ps),
@@ -187,6 +232,24 @@ impl Costs {
         rounds.saturating_add(1).saturating_mul(self.reads)
     }
 
+    /// Dirty lines of others that so many requests of a job may push out: of each cache that a
+    /// line enters, and of the private ones as lines move in between them. From each cache a task
+    /// of `own` lines pushes no more than so many, since they are the younger ones.
+    #[must_use]
+    pub fn stale(&self, requests: u64, own: u64) -> u64 {
+        let pushed = requests.saturating_mul(self.pushes);
+        let most = own.saturating_mul(self.pushes).min(self.cached);
+        pushed.saturating_add(self.inner).min(most)
+    }
+
+    /// Lines that move when so many are fetched again: these, and dirty ones that they push out,
+    /// of which there are no more than the caches hold.
+    #[must_use]
+    pub fn again(&self, lines: u64) -> u64 {
+        let pushed = lines.saturating_mul(self.pushes).min(self.cached);
+        lines.saturating_add(pushed)
+    }
+
     /// Walks to the pages of a task of so many bytes that are not in the TLB any
     /// more once another task of its core ran.
     #[must_use]
@@ -194,6 +257,14 @@ impl Costs {
         let (pages, walk_ps) = self.tlb;
         // A piece of memory may begin and end within a page.
         (bytes.div_ceil(PAGE) + 1).min(pages) * walk_ps
+    }
+}
+
+/// What a line waits for its row that closed because the line came late.
+fn reopened(policy: &Policy, row: u64) -> u64 {
+    match policy.page {
+        Page::Open => 0,
+        Page::Closed | Page::Idle(_) => row,
     }
 }
 

@@ -26,6 +26,9 @@
 //!   written back;
 //! - *victim buffers*: they belong to a last level and not to a core, so that what
 //!   they hold is in the way once for all cores of that level;
+//! - *lines that leave elsewhere*: a victim buffer whose lines wait at another node lets none
+//!   of the task's out, whatever colours keep them apart, so that what crowds that node counts
+//!   too; a core also moves the lines of others that it pushes out, on their nodes;
 //! - *turns of the bus*: what needs no turn of it, to another direction or rank, goes first.
 //!   Where no cap ends that, a stream starves a line for as long as it lasts, and only the
 //!   job-driven bound holds, and so on several channels, one of which may be drained for as
@@ -33,12 +36,14 @@
 //! - *row hits*: of all cores together at most `hit_cap` pass each request that a
 //!   bank's queue holds, and a hit costs a column command, not a row;
 //! - *tasks of the core itself*: it looks up who runs after so many instructions of the one that
-//!   has it; what a preempted task had in the caches is
+//!   has it, and when the line is here that this one waits for; what a preempted task had in the caches is
 //!   fetched again, and each fill may push out a dirty line that another task of
 //!   the core left, be it never preempted; pages are walked to again that others
 //!   put out of the TLB; what the task that had the core before has on its way goes first;
 //! - *writes that wait already*: a controller answers a write when it has taken it, and may keep
-//!   as many as its queues hold until a job is there that they are in the way of;
+//!   as many as its queues hold until a job is there that they are in the way of; by the
+//!   request-driven bound each of its lines may find as many;
+//! - *rows that close by themselves*: a line that is late may find its row closed;
 //! - *refresh*: of each rank one more at the start, and one for each interval of delay,
 //!   that of other refreshes included; each also closes rows, which are opened again.
 //!
@@ -52,13 +57,14 @@
 use serde::Serialize;
 use soloist_memory::Platform;
 
+use super::costs::MOVED;
 pub use super::costs::{Costs, Refresh};
 use super::ProfiledSet;
 use crate::model::profile::Profile;
 use crate::schedule::scheduler::NEVER;
 
 /// The memory that a core shares with others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
     /// Banks.
@@ -76,6 +82,20 @@ pub struct Shared {
     pub memory: Sharing,
     /// Each can push the other's lines out of the last level.
     pub llc: bool,
+    /// The second has memory of a node of which the first has none.
+    pub elsewhere: bool,
+}
+
+/// By which way dirty lines of a core leave, as those of another see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// By another victim buffer.
+    Apart,
+    /// By the same one, to the same nodes.
+    Same,
+    /// By the same one to other nodes, or it keeps nodes busy to which such lines go.
+    Elsewhere,
 }
 
 /// Under what tasks run.
@@ -95,8 +115,11 @@ pub struct Conditions<'a> {
 pub struct CoRunner {
     /// Its number.
     pub core: u32,
-    /// The memory that it shares with the core that is looked at.
+    /// The memory that it shares with the core that is looked at, or with lines that leave by
+    /// that core's victim buffer.
     pub sharing: Sharing,
+    /// By which way its dirty lines leave.
+    pub way: Way,
     /// It can push lines out of the same last-level sets.
     pub shares_llc: bool,
     /// Its last level.
@@ -128,12 +151,17 @@ pub const PERIOD_PS: u64 = 1_000_000_000;
 impl CoRunner {
     /// The longest that a line of it is in the way, ps.
     fn line_ps(&self, costs: &Costs) -> u64 {
+        let leaving = match self.way {
+            Way::Apart => 0,
+            Way::Same => costs.leaving_ps,
+            Way::Elsewhere => costs.leaving_ps + costs.leaving_far_ps,
+        };
         match self.sharing {
-            Sharing::Banks => costs.same_bank_ps,
-            Sharing::Controller => costs.other_bank_ps,
+            Sharing::Banks => costs.same_bank_ps + leaving,
+            Sharing::Controller => costs.other_bank_ps + leaving,
+            Sharing::Nothing if self.way == Way::Apart => 0,
             // The way out of the last level is shared with what is in it.
-            Sharing::Nothing if self.shares_llc => costs.pushed_ps,
-            Sharing::Nothing => 0,
+            Sharing::Nothing => costs.pushed_ps,
         }
     }
 
@@ -143,7 +171,10 @@ impl CoRunner {
         let limited = self.limit.map(|rate| {
             let budget = (u128::from(rate) * u128::from(PERIOD_PS)).div_ceil(1_000_000_000_000);
             let periods = window_ps.div_ceil(PERIOD_PS) + 1;
-            (2 * budget as u64).saturating_mul(periods) + costs.in_flight
+            // What it holds when it stops goes when the next period begins, and what is on its
+            // way then pushes lines out, within any budget or not.
+            let beyond = costs.reads * (1 + costs.pushes);
+            (2 * budget as u64 + beyond).saturating_mul(periods) + costs.in_flight
         });
         let demanded = (!self.best_effort).then(|| {
             let lines = self.tasks.iter().map(|task| {
@@ -188,15 +219,18 @@ struct Waits {
     banks: bool,
     /// Some of it is request driven, and in the same controller.
     controller: bool,
+    /// The dearest line of what is request driven, ps.
+    line_ps: u64,
+    /// The same of what may be behind a drain.
+    drained_ps: u64,
 }
 
 /// What each of `own` lines waits for at most, by the lesser bound of each of the
 /// cores of one last level.
 fn of_level(costs: &Costs, level: &[&CoRunner], own: u64, window_ps: u64) -> Waits {
     let (mut all, mut jobs) = (Waits::default(), 0u64);
-    let (mut dearest, mut asked) = (0, 0u64);
+    let mut asked = 0u64;
     for co_runner in level {
-        let line = co_runner.line_ps(costs);
         let job = co_runner.job_ps(costs, window_ps);
         let request = co_runner.request_ps(costs, own);
         jobs = jobs.saturating_add(job);
@@ -205,13 +239,18 @@ fn of_level(costs: &Costs, level: &[&CoRunner], own: u64, window_ps: u64) -> Wai
             continue;
         }
         all.ps = all.ps.saturating_add(request);
-        dearest = line.max(dearest);
+        let line_ps = co_runner.line_ps(costs);
+        all.line_ps = all.line_ps.max(line_ps);
+        // A drain at another node holds up what is behind a read that finds no room there.
+        if co_runner.sharing != Sharing::Nothing || costs.reads > costs.read_queue {
+            all.drained_ps = all.drained_ps.max(line_ps);
+        }
         all.banks |= co_runner.sharing == Sharing::Banks;
         all.controller |= co_runner.sharing != Sharing::Nothing;
         asked += costs.in_flight - costs.reads;
     }
     let victims = 2 * asked.min(costs.victims);
-    let more = own.saturating_mul(victims).saturating_mul(dearest);
+    let more = own.saturating_mul(victims).saturating_mul(all.line_ps);
     all.ps = all.ps.saturating_add(more);
     match jobs <= all.ps {
         true => Waits {
@@ -258,8 +297,7 @@ impl Surroundings {
     #[must_use]
     pub fn lines(&self, profile: &Profile) -> u64 {
         if self.co_runners.iter().any(|n| n.shares_llc) {
-            // All may miss, and each fill may push out a line of others'.
-            profile.lines.max(2 * profile.requests)
+            profile.lines.max(all_missed(profile))
         } else {
             profile.lines
         }
@@ -271,9 +309,11 @@ impl Surroundings {
         if !self.co_runners.iter().any(|n| n.shares_llc) {
             return 0;
         }
-        let more = self.lines(profile).saturating_sub(profile.lines);
-        let missed = more.saturating_mul(self.costs.miss_ps);
-        missed.saturating_add(profile.requests.saturating_mul(self.costs.pushed_ps))
+        let missed = profile.requests.saturating_mul(self.costs.miss_ps);
+        let pushed = profile
+            .requests
+            .saturating_mul((MOVED - 1) * self.costs.pushed_ps);
+        missed.saturating_add(pushed)
     }
 
     /// The longest that all others delay `own` lines in a window of so long,
@@ -290,10 +330,12 @@ impl Surroundings {
             all.ps = all.ps.saturating_add(waits.ps);
             all.banks |= waits.banks;
             all.controller |= waits.controller;
+            all.drained_ps = all.drained_ps.max(waits.drained_ps);
         }
-        let mut each = 0u64;
+        // Each line may find all the writes that controllers keep being drained.
+        let mut each = self.kept().saturating_mul(all.drained_ps);
         if all.banks {
-            each = self.costs.passed_ps;
+            each = each.saturating_add(self.costs.passed_ps);
         }
         // Without a turn nothing that has to do with the controller is request driven.
         if let (true, Some(turn_ps)) = (all.controller, self.costs.turn_ps) {
@@ -315,9 +357,21 @@ impl Surroundings {
         let lines = self.co_runners.iter().map(|n| n.line_ps(&self.costs));
         match (own, lines.max()) {
             (0, _) | (_, None) => 0,
-            (_, Some(line_ps)) => self.costs.kept.saturating_mul(line_ps),
+            (_, Some(line_ps)) => self.kept().saturating_mul(line_ps),
         }
     }
+
+    /// Writes that controllers keep that are in the way.
+    fn kept(&self) -> u64 {
+        let elsewhere = self.co_runners.iter().any(|n| n.way == Way::Elsewhere);
+        let nodes = if elsewhere { self.costs.nodes } else { 1 };
+        self.costs.kept * nodes
+    }
+}
+
+/// Lines of a job all of whose requests miss in a last level that others fill.
+fn all_missed(profile: &Profile) -> u64 {
+    profile.requests.saturating_mul(MOVED)
 }
 
 /// Cores that do something, as `core` sees them.
@@ -326,69 +380,114 @@ pub fn surroundings(tasks: ProfiledSet, core: u32, conditions: Conditions) -> Su
     let mut cores: Vec<u32> = tasks.set.tasks.iter().filter_map(|t| t.core).collect();
     cores.sort_unstable();
     cores.dedup();
-    let costs = Costs::of(conditions.platform);
+    let view = View {
+        tasks,
+        costs: Costs::of(conditions.platform),
+        conditions,
+        cores: &cores,
+    };
     let others = cores.iter().filter(|&&other| other != core);
-    let co_runners = others.map(|&other| {
-        // A core that has a last level of its own writes back its own lines only, and
-        // they were counted; else each fill may push out one of anybody's.
-        let mut mates = cores.iter().filter(|&&c| c != other);
-        let invaded = mates.any(|&c| (conditions.shared)(other, c).llc);
-        let shared = (conditions.shared)(core, other);
-        co_runner(tasks, other, shared, invaded, &costs, conditions)
-    });
     Surroundings {
-        costs,
-        co_runners: co_runners.collect(),
+        co_runners: others.map(|&other| view.co_runner(core, other)).collect(),
+        costs: view.costs,
         kernel: false,
     }
 }
 
-/// Core `other` as a core sees it with which it shares `shared`; `invaded`: others
-/// fill its last level.
-fn co_runner(
-    tasks: ProfiledSet,
-    other: u32,
-    shared: Shared,
-    invaded: bool,
-    costs: &Costs,
-    conditions: Conditions,
-) -> CoRunner {
-    let line = u64::from(conditions.platform.memory.map.line_size());
-    let mine = tasks.set.tasks.iter().enumerate();
-    let mine = mine.filter(|(_, t)| t.core == Some(other));
-    let mine: Vec<_> = mine.map(|(i, t)| (t, tasks.profile(i, costs))).collect();
-    let alone = mine.len() == 1;
-    let kept = mine
-        .iter()
-        .map(|(t, _)| 2 * (t.bytes / line).min(costs.cached));
-    let again = if alone { 0 } else { kept.max().unwrap_or(0) };
-    let timed = mine.iter().filter_map(|(task, profile)| {
-        let release = task.release?;
-        let stale = if alone {
-            0
-        } else {
-            profile.requests.min(costs.cached)
+/// What cores do to each other.
+struct View<'a> {
+    tasks: ProfiledSet<'a>,
+    conditions: Conditions<'a>,
+    costs: Costs,
+    /// Those that do something.
+    cores: &'a [u32],
+}
+
+impl View<'_> {
+    fn shared(&self, a: u32, b: u32) -> Shared {
+        (self.conditions.shared)(a, b)
+    }
+
+    /// What lines of `b` share with those of `a`, lines of others included that `b` pushes out
+    /// of its last level.
+    fn meet(&self, a: u32, b: u32) -> Sharing {
+        let pushed = self.cores.iter().filter(|&&mate| mate != a && mate != b);
+        let pushed = pushed.filter(|&&mate| self.shared(b, mate).llc);
+        let pushed = pushed.map(|&mate| self.shared(a, mate).memory);
+        pushed.fold(self.shared(a, b).memory, Ord::min)
+    }
+
+    /// Do dirty lines of both leave by one victim buffer?
+    fn leave_alike(&self, a: u32, b: u32) -> bool {
+        let llc_of = &self.conditions.platform.llc_of_core;
+        llc_of[a as usize] == llc_of[b as usize]
+    }
+
+    /// What lines of `other` share with those of `core`, or with those of others that leave by
+    /// its victim buffer: a full one lets no line of `core` out.
+    fn sharing(&self, core: u32, other: u32) -> (Sharing, Way) {
+        let direct = self.meet(core, other);
+        let mates = self.cores.iter().filter(|&&m| m != core && m != other);
+        let mates = mates.filter(|&&mate| self.leave_alike(core, mate));
+        let behind = mates.map(|&mate| self.meet(mate, other));
+        let all = behind.fold(direct, Ord::min);
+        let elsewhere = direct == Sharing::Nothing || self.shared(core, other).elsewhere;
+        let way = match (self.leave_alike(core, other), elsewhere) {
+            (true, true) => Way::Elsewhere,
+            (true, false) => Way::Same,
+            (false, _) if direct == Sharing::Nothing && all != direct => Way::Elsewhere,
+            (false, _) => Way::Apart,
         };
-        let lines = if invaded {
-            2 * profile.lines.max(profile.requests)
-        } else {
-            profile.lines
-        };
-        Some(CoRunnerTask {
-            period_ps: release.period.0,
-            deadline_ps: release.deadline.0,
-            jitter_ps: release.jitter.0,
-            lines: lines + again + stale,
-        })
-    });
-    let limit = conditions.limits.get(other as usize).copied().flatten();
-    CoRunner {
-        core: other,
-        sharing: shared.memory,
-        shares_llc: shared.llc,
-        llc: conditions.platform.llc_of_core[other as usize],
-        limit: limit.map(|bytes| bytes / line),
-        tasks: timed.collect(),
-        best_effort: mine.iter().any(|(t, _)| t.release.is_none()),
+        (all, way)
+    }
+
+    /// Core `other` as `core` sees it.
+    fn co_runner(&self, core: u32, other: u32) -> CoRunner {
+        let line = u64::from(self.conditions.platform.memory.map.line_size());
+        let mine = self.tasks.set.tasks.iter().enumerate();
+        let mine = mine.filter(|(_, t)| t.core == Some(other));
+        let mine: Vec<_> = mine
+            .map(|(i, t)| (t, self.tasks.profile(i, &self.costs)))
+            .collect();
+        // A core that has a last level of its own writes back its own lines only, and
+        // they were counted; else each fill may push out one of anybody's.
+        let mut mates = self.cores.iter().filter(|&&c| c != other);
+        let invaded = mates.any(|&c| self.shared(other, c).llc);
+        let alone = mine.len() == 1;
+        let kept = mine
+            .iter()
+            .map(|(t, _)| self.costs.again((t.bytes / line).min(self.costs.cached)));
+        let again = if alone { 0 } else { kept.max().unwrap_or(0) };
+        let timed = mine.iter().filter_map(|(task, profile)| {
+            let release = task.release?;
+            let stale = match alone {
+                true => 0,
+                false => self
+                    .costs
+                    .stale(profile.requests, task.bytes.div_ceil(line)),
+            };
+            let lines = match invaded {
+                true => profile.lines.max(all_missed(profile)),
+                false => profile.lines,
+            };
+            Some(CoRunnerTask {
+                period_ps: release.period.0,
+                deadline_ps: release.deadline.0,
+                jitter_ps: release.jitter.0,
+                lines: lines + again + stale,
+            })
+        });
+        let limit = self.conditions.limits.get(other as usize);
+        let (sharing, way) = self.sharing(core, other);
+        CoRunner {
+            core: other,
+            sharing,
+            way,
+            shares_llc: self.shared(core, other).llc,
+            llc: self.conditions.platform.llc_of_core[other as usize],
+            limit: limit.copied().flatten().map(|bytes| bytes.div_ceil(line)),
+            tasks: timed.collect(),
+            best_effort: mine.iter().any(|(t, _)| t.release.is_none()),
+        }
     }
 }

@@ -9,9 +9,9 @@ use serde::Serialize;
 use soloist_core::time::Time;
 
 use super::edf::{self, Sporadic};
-use super::interference::Surroundings;
+use super::interference::{Costs, Surroundings};
 use super::linux::{self, turns_of_others, Server, BUSIEST_PS, SECOND_PS};
-use super::ProfiledSet;
+use super::{ProfiledSet, LINE};
 use crate::tasks::{Order, Task, TaskSet};
 
 /// The analysis of a task.
@@ -108,7 +108,10 @@ pub fn analyse(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Answ
 /// Do these tasks, with these responses, leave others their part of each second? Of one that
 /// misses nothing says for how long it goes on.
 fn leave_time(demands: &[Demand], answers: &[Answer], around: &Surroundings) -> bool {
-    let (again, resume) = (resume_lines(demands), resume_ps(demands, around));
+    let (again, resume) = (
+        resume_lines(demands, &around.costs),
+        resume_ps(demands, around),
+    );
     let (mut busy, mut lines) = (0u64, 0u64);
     for (d, answer) in demands.iter().zip(answers) {
         let Some(Time(response)) = answer.response else {
@@ -136,24 +139,25 @@ fn demands(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Demand> 
         let release = task.release.filter(|_| task.core == Some(core))?;
         let profile = tasks.profile(i, &around.costs);
         let evicted = around.evicted_ps(&profile);
-        let stale = stale(set, i, around.costs.cached).min(profile.requests);
+        let own = task.bytes.div_ceil(LINE);
+        let stale = stale(set, i).min(around.costs.stale(profile.requests, own));
         let walks = match set.shares_core(i) {
             true => around.costs.walks_ps(task.bytes),
             false => 0,
         };
-        let handed_over = match set.shares_core(i) && profile.requests > 0 {
-            true => around.costs.handed_over,
-            false => 0,
-        };
-        // Whoever has the core keeps it until it looks up who runs.
-        let kept = match set.shares_core(i) {
-            true => around.costs.chunk_ps,
-            false => 0,
+        // Whoever has the core keeps it until it looks up who runs: when the line is here that
+        // it waits for, behind those that it asked for before.
+        let costs = &around.costs;
+        let (handed_over, before) = match set.shares_core(i) {
+            true => (
+                costs.handed_over,
+                costs.chunk_ps + costs.begun_ps + costs.handed_over_ps,
+            ),
+            false => (0, 0),
         };
         let left = stale
             .saturating_mul(around.costs.miss_ps)
-            .saturating_add(kept)
-            .saturating_add(handed_over * around.costs.same_bank_ps)
+            .saturating_add(before)
             .saturating_add(walks);
         Some(Demand {
             index: i,
@@ -173,14 +177,13 @@ fn demands(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Demand> 
     set.tasks.iter().enumerate().filter_map(demand).collect()
 }
 
-/// Lines of other tasks of its core that task `i` may find dirty in the caches:
-/// its fills push them out, one each at most.
-fn stale(set: &TaskSet, i: usize, cached: u64) -> u64 {
+/// Lines of other tasks of its core that task `i` may find dirty in the caches.
+fn stale(set: &TaskSet, i: usize) -> u64 {
     let mine = &set.tasks[i];
     let others = set.tasks.iter().enumerate();
     let others = others.filter(|&(j, other)| j != i && other.core == mine.core);
     let lines = others.map(|(_, other)| other.bytes.div_ceil(64));
-    lines.fold(0, u64::saturating_add).min(cached)
+    lines.fold(0, u64::saturating_add)
 }
 
 /// One preemption makes its victims fetch at most so many lines again.
@@ -193,18 +196,21 @@ fn handed_over(victims: &[Demand]) -> u64 {
     victims.iter().map(|d| d.handed_over).max().unwrap_or(0)
 }
 
-/// Lines that wait for other cores on account of one preemption: those fetched again, each
-/// of which may push one out, and those in their way.
-fn resume_lines(victims: &[Demand]) -> u64 {
-    2 * reload(victims) + handed_over(victims)
+/// Lines that wait for other cores on account of one preemption: those fetched again, with
+/// what they push out, and those in their way.
+fn resume_lines(victims: &[Demand], costs: &Costs) -> u64 {
+    costs.again(reload(victims)) + handed_over(victims)
 }
 
-/// What one preemption costs its victims: lines fetched again, those in their way, and page
-/// walks.
+/// What one preemption costs its victims: lines fetched again, those in their way, the last
+/// that the preempting task waits for, and page walks.
 fn resume_ps(victims: &[Demand], around: &Surroundings) -> u64 {
     let walks = victims.iter().map(|d| d.walks).max().unwrap_or(0);
-    let before = handed_over(victims) * around.costs.same_bank_ps;
-    (2 * reload(victims) * around.costs.miss_ps)
+    let before = match handed_over(victims) {
+        0 => 0,
+        _ => around.costs.handed_over_ps + around.costs.begun_ps,
+    };
+    (around.costs.again(reload(victims)) * around.costs.miss_ps)
         .saturating_add(before)
         .saturating_add(walks)
 }
@@ -230,7 +236,10 @@ fn fixed_priority(tasks: CoreDemands, at: usize, around: &Surroundings) -> Answe
     let me = &demands[at];
     let limit = me.deadline.saturating_sub(me.jitter);
     let victims = &demands[1..=at.max(1).min(demands.len() - 1)];
-    let (again, resume) = (resume_lines(victims), resume_ps(victims, around));
+    let (again, resume) = (
+        resume_lines(victims, &around.costs),
+        resume_ps(victims, around),
+    );
     let mut response = me.time;
     let (mut preempted, mut memory, mut kept) = (0, 0, 0);
     let holds = loop {
@@ -239,7 +248,7 @@ fn fixed_priority(tasks: CoreDemands, at: usize, around: &Surroundings) -> Answe
             let (turns, stopped) = (turns_of_others(response), &demands[..=at]);
             kept = turns * linux::OTHERS_PS;
             before = kept.saturating_add(turns * resume_ps(stopped, around));
-            lines = lines.saturating_add(turns * resume_lines(stopped));
+            lines = lines.saturating_add(turns * resume_lines(stopped, &around.costs));
         }
         for other in &demands[..at] {
             let jobs = response.saturating_add(other.jitter).div_ceil(other.period);
@@ -300,7 +309,7 @@ fn job(demands: &[Demand], at: usize, around: &Surroundings) -> Job {
     let preempted: u64 = mates.filter_map(|(_, other)| preempts(other)).sum();
     let victim = std::slice::from_ref(me);
     let resumed = preempted.saturating_mul(resume_ps(victim, around));
-    let again = preempted.saturating_mul(resume_lines(victim));
+    let again = preempted.saturating_mul(resume_lines(victim, &around.costs));
     let delay = around.delay(me.lines.saturating_add(again), me.deadline);
     Job {
         time: me.time.saturating_add(resumed).saturating_add(delay),

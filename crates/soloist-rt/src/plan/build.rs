@@ -221,7 +221,8 @@ impl Search<'_> {
             let all = colored.groups.iter().enumerate();
             all.filter(move |(_, group)| group.core == core)
         };
-        let common = groups_of(a).any(|(_, g)| groups_of(b).any(|(_, h)| g.node == h.node));
+        let has = |core: u32, node: u32| groups_of(core).any(|(_, group)| group.node == node);
+        let common = groups_of(a).any(|(_, group)| has(b, group.node));
         let llc_of = &self.platform.llc_of_core;
         let mut both = groups_of(a).chain(groups_of(b));
         let own = both.all(|(i, _)| colored.dealt[i].own_llc);
@@ -231,6 +232,7 @@ impl Search<'_> {
                 false => Sharing::Nothing,
             },
             llc: llc_of[a as usize] == llc_of[b as usize] && !own,
+            elsewhere: groups_of(b).any(|(_, group)| !has(a, group.node)),
         }
     }
 }
