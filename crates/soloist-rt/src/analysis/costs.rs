@@ -108,6 +108,14 @@ pub struct Costs {
     pub read_queue: u64,
     /// Writes that the controllers of a node keep, from whenever they were made.
     pub kept: u64,
+    /// Of these, those before banks' queues, and what the queue of one bank holds.
+    pub queued: u64,
+    /// Those in the queues of all banks.
+    pub in_banks: u64,
+    /// A write to a bank all of whose writes open another row, ps.
+    pub row_ps: u64,
+    /// From the opening of a row to that of one in another bank, ps.
+    pub activate_ps: u64,
     /// Nodes that have such controllers.
     pub nodes: u64,
     /// Lines that a task has on their way when another gets its core: those in flight, and
@@ -184,9 +192,10 @@ impl Costs {
         let levels = platform.private.iter().chain([&platform.llc]);
         let inner = platform.private.iter().rev().skip(1);
         let channels = u64::from(platform.memory.map.n_channels());
-        let queued = u64::from(policy.write_queue) * channels;
+        let waiting = u64::from(policy.write_queue) * channels;
+        let queued = waiting + u64::from(policy.bank_queue);
         let in_banks = in_banks(platform) * channels;
-        let kept = queued + in_banks;
+        let kept = waiting + in_banks;
         let other_bank_ps = ps(other) + path;
         let same_bank_ps = ps(2 * row + column) + path;
         let miss_ps = platform.llc.latency_ps
@@ -211,8 +220,11 @@ impl Costs {
             kept,
             handed_over: in_flight + kept,
             // Of those that banks' queues hold one queue's are in one bank.
-            handed_over_ps: (in_flight + queued + u64::from(policy.bank_queue)) * same_bank_ps
-                + in_banks * other_bank_ps,
+            handed_over_ps: (in_flight + queued) * same_bank_ps + in_banks * other_bank_ps,
+            queued,
+            in_banks,
+            row_ps: ps(row) + path,
+            activate_ps: ps(activate),
             victims: u64::from(nb.victims),
             passed_ps: u64::from(policy.bank_queue) * u64::from(policy.hit_cap) * ps(column),
             turn_ps: turn(platform).map(|columns| columns * ps(column)),
@@ -240,6 +252,23 @@ impl Costs {
         let pushed = requests.saturating_mul(self.pushes);
         let most = own.saturating_mul(self.pushes).min(self.cached);
         pushed.saturating_add(self.inner).min(most)
+    }
+
+    /// The longest that writes which the controllers of a node keep are in the way of a job, once,
+    /// where a line of theirs costs so much, ps.
+    #[must_use]
+    pub fn kept_ps(&self, line_ps: u64) -> u64 {
+        let queued = self.queued * line_ps.max(self.row_ps);
+        queued.saturating_add(self.in_banks * self.other_bank_ps)
+    }
+
+    /// The longest that a drain is in the way of one line: until the last write is in its bank's
+    /// queue, where all may be of one bank. Then the banks' writes, which are older, open rows;
+    /// to let them go first is the bus's turn.
+    #[must_use]
+    pub fn drain_ps(&self, line_ps: u64) -> u64 {
+        let queued = self.queued * line_ps.max(self.row_ps);
+        queued.saturating_add(self.in_banks * self.activate_ps)
     }
 
     /// Lines that move when so many are fetched again: these, and dirty ones that they push out,

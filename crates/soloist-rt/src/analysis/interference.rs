@@ -333,7 +333,10 @@ impl Surroundings {
             all.drained_ps = all.drained_ps.max(waits.drained_ps);
         }
         // Each line may find all the writes that controllers keep being drained.
-        let mut each = self.kept().saturating_mul(all.drained_ps);
+        let mut each = match all.drained_ps {
+            0 => 0,
+            line_ps => self.nodes().saturating_mul(self.costs.drain_ps(line_ps)),
+        };
         if all.banks {
             each = each.saturating_add(self.costs.passed_ps);
         }
@@ -357,15 +360,19 @@ impl Surroundings {
         let lines = self.co_runners.iter().map(|n| n.line_ps(&self.costs));
         match (own, lines.max()) {
             (0, _) | (_, None) => 0,
-            (_, Some(line_ps)) => self.kept().saturating_mul(line_ps),
+            (_, Some(0)) => 0,
+            (_, Some(line_ps)) => self.nodes().saturating_mul(self.costs.kept_ps(line_ps)),
         }
     }
 
-    /// Writes that controllers keep that are in the way.
-    fn kept(&self) -> u64 {
+    /// Nodes whose controllers keep writes that are in the way.
+    fn nodes(&self) -> u64 {
         let elsewhere = self.co_runners.iter().any(|n| n.way == Way::Elsewhere);
-        let nodes = if elsewhere { self.costs.nodes } else { 1 };
-        self.costs.kept * nodes
+        if elsewhere {
+            self.costs.nodes
+        } else {
+            1
+        }
     }
 }
 
