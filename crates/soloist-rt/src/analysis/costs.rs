@@ -91,10 +91,10 @@ pub struct Costs {
     pub other_bank_ps: u64,
     /// A line that is pushed out of a shared last level, wherever it goes, ps.
     pub pushed_ps: u64,
-    /// Time that a dirty line on its way to its own node keeps its place in the last level's
-    /// victim buffer when nobody is in the way, ps.
+    /// What a line of another core costs by its place in the last level's victim buffer, on its
+    /// way to its own node, ps.
     pub leaving_ps: u64,
-    /// And so much longer on its way to another node, ps.
+    /// And so much more on its way to another node, ps.
     pub leaving_far_ps: u64,
     /// A line from memory when nobody is in the way, ps.
     pub miss_ps: u64,
@@ -187,8 +187,9 @@ impl Costs {
         // There, and an answer back.
         let far = platform.paths.iter();
         let far = far.map(|p| 2 * (line * 1_000_000 / p.bytes_per_us.max(1) + p.latency_ps));
-        let leaving_far_ps = far.max().unwrap_or(0);
-        let leaving_ps = nb.request_ps + nb.response_ps;
+        let far_ps = far.max().unwrap_or(0);
+        let away_ps = nb.request_ps + nb.response_ps;
+        let places = places(platform, away_ps, path);
         let levels = platform.private.iter().chain([&platform.llc]);
         let inner = platform.private.iter().rev().skip(1);
         let channels = u64::from(platform.memory.map.n_channels());
@@ -206,11 +207,11 @@ impl Costs {
         Self {
             same_bank_ps,
             other_bank_ps,
-            pushed_ps: same_bank_ps + leaving_ps + leaving_far_ps,
-            leaving_ps,
-            leaving_far_ps,
+            pushed_ps: same_bank_ps + away_ps + far_ps,
+            leaving_ps: away_ps.div_ceil(places),
+            leaving_far_ps: far_ps.div_ceil(places),
             miss_ps,
-            begun_ps: miss_ps + leaving_far_ps + platform.walk_ps,
+            begun_ps: miss_ps + far_ps + platform.walk_ps,
             pushes: platform.private.len() as u64 + 1,
             nodes: platform.memory.map.memory_nodes().len() as u64,
             refresh: Refresh::new(platform, &t, ps(column)),
@@ -295,6 +296,15 @@ fn reopened(policy: &Policy, row: u64) -> u64 {
         Page::Open => 0,
         Page::Closed | Page::Idle(_) => row,
     }
+}
+
+/// Places of a victim buffer that lines of others must take, at least, before one waits for a
+/// place and not for the way to memory, on which each takes `path_ps`: a line keeps a place for
+/// `away_ps`.
+fn places(platform: &Platform, away_ps: u64, path_ps: u64) -> u64 {
+    let under_way = away_ps / path_ps.max(1) + 1;
+    let victims = u64::from(platform.northbridge.victims);
+    victims.saturating_sub(under_way).max(1)
 }
 
 /// Requests that the queues of a controller's banks hold.

@@ -161,7 +161,7 @@ impl CoRunner {
             Sharing::Controller => costs.other_bank_ps + leaving,
             Sharing::Nothing if self.way == Way::Apart => 0,
             // The way out of the last level is shared with what is in it.
-            Sharing::Nothing => costs.pushed_ps,
+            Sharing::Nothing => costs.same_bank_ps + leaving,
         }
     }
 
