@@ -1,6 +1,6 @@
 //! The analysis of all cores of a set, on Linux.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::interference::{surroundings, Conditions};
 use crate::analysis::linux::{stretched, Server};
@@ -11,33 +11,39 @@ use crate::tasks::TaskSet;
 /// Analyses every core that has deadlines. Nothing stops a job at its deadline, so what a task
 /// that misses does to other cores is known as little as of one without deadlines.
 pub(crate) fn analyse_all(tasks: ProfiledSet, conditions: Conditions) -> Vec<Answer> {
-    let mut late = BTreeSet::new();
+    // Of each the first answer that misses, which says most.
+    let mut late = BTreeMap::new();
     loop {
         let answers = analyse_beside(tasks, conditions, &late);
         let before = late.len();
-        let missing = answers.iter().filter(|a| !a.holds);
-        late.extend(missing.map(|a| a.task.clone()));
+        for answer in answers.iter().filter(|a| !a.holds) {
+            late.entry(answer.task.clone())
+                .or_insert_with(|| answer.clone());
+        }
         if late.len() == before {
-            return answers;
+            let answers = answers.into_iter();
+            return answers
+                .map(|a| late.get(&a.task).cloned().unwrap_or(a))
+                .collect();
         }
     }
 }
 
 /// The same, but each core beside others all of whose tasks hold.
 pub(crate) fn analyse_if_others_hold(tasks: ProfiledSet, conditions: Conditions) -> Vec<Answer> {
-    analyse_beside(tasks, conditions, &BTreeSet::new())
+    analyse_beside(tasks, conditions, &BTreeMap::new())
 }
 
 /// Analyses each core beside others on which the tasks `late` have no deadlines.
 fn analyse_beside(
     tasks: ProfiledSet,
     conditions: Conditions,
-    late: &BTreeSet<String>,
+    late: &BTreeMap<String, Answer>,
 ) -> Vec<Answer> {
     let answers = timed_cores(tasks.set).map(|core| {
         let mut set = tasks.set.clone();
         let others = set.tasks.iter_mut().filter(|t| t.core != Some(core));
-        for task in others.filter(|t| late.contains(&t.name)) {
+        for task in others.filter(|t| late.contains_key(&t.name)) {
             task.release = None;
         }
         let tasks = ProfiledSet::new(&set, tasks.profiles);
