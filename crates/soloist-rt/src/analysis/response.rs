@@ -46,8 +46,17 @@ pub struct Answer {
     pub others: Time,
 }
 
+impl Answer {
+    /// Whether anything bounds how long it waits for other cores' memory traffic. Where nothing
+    /// does and the deadline is missed, [`Answer::memory`] is a day.
+    #[must_use]
+    pub fn is_bounded(&self) -> bool {
+        self.holds || self.memory.0 < UNBOUNDED_PS
+    }
+}
+
 /// Said of a wait that nothing bounds, where a deadline is missed: a day.
-pub const UNBOUNDED_PS: u64 = 86_400 * SECOND_PS;
+const UNBOUNDED_PS: u64 = 86_400 * SECOND_PS;
 
 /// A task as the analysis sees it, ps.
 struct Demand {

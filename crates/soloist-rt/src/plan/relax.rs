@@ -7,7 +7,7 @@ use soloist_memory::Platform;
 use super::{Plan, Relaxation};
 use crate::analysis::interference::Costs;
 use crate::analysis::linux::OTHERS_PS;
-use crate::analysis::response::{Answer, UNBOUNDED_PS};
+use crate::analysis::response::Answer;
 use crate::analysis::ProfiledSet;
 use crate::tasks::{Release, Task, TaskSet};
 
@@ -159,7 +159,7 @@ fn printed(time: Time, steps: fn(u64, u64) -> u64) -> Time {
 
 /// Where waiting for memory is more than what is missing: less of it.
 fn less_memory(plan: &Plan, answer: &Answer, task: &Task, costs: &Costs) -> Option<String> {
-    if answer.memory.0 >= UNBOUNDED_PS {
+    if !answer.is_bounded() {
         return Some("keep others off its controller, where nothing ends a stream of theirs that goes first (controller.direction_cap and rank_cap would, on one channel)".to_owned());
     }
     if answer.memory.0 <= short(answer) {

@@ -148,7 +148,12 @@ fn proof(plan: &Plan, check: &Check) -> Table {
         let response = match (answer.response, answer.holds) {
             (Some(response), _) => response.to_string(),
             (None, true) => format!("{} left", Time(answer.slack_ps.unsigned_abs())),
+            (None, false) if !answer.is_bounded() => "no bound".to_owned(),
             (None, false) => format!("+{} at least", Time(answer.slack_ps.unsigned_abs())),
+        };
+        let memory = match answer.is_bounded() {
+            true => answer.memory.to_string(),
+            false => "no bound".to_owned(),
         };
         let word = if answer.holds { "holds" } else { "not proved" };
         proof.add_row([
@@ -157,7 +162,7 @@ fn proof(plan: &Plan, check: &Check) -> Table {
             &response,
             &answer.alone.to_string(),
             &answer.preempted.to_string(),
-            &answer.memory.to_string(),
+            &memory,
             &played,
             word,
         ]);
