@@ -42,6 +42,22 @@ fn the_map_text_is_one_write() {
     assert_eq!(text(&message[..length]), text(&whole.stdout));
 }
 
+/// Misuse is said before minutes of measuring, whose end this test does not wait for.
+#[test]
+fn a_file_that_can_t_be_written_is_refused_before_anything_is_measured() {
+    for (file, why) in [("no/x", ": no directory no"), (".", ": . is a directory")] {
+        for (command, option) in [
+            (["map", "detect", "--from=timing"], "--output"),
+            (["bench", "silicon", "--cpus=0"], "--svg"),
+        ] {
+            let found = soloist(&command).args([option, file]).output().unwrap();
+            assert_eq!(found.status.code(), Some(2), "{command:?}");
+            let said = text(&found.stderr);
+            assert!(said.contains(&format!("{option}{why}")), "{said}");
+        }
+    }
+}
+
 /// What of a Raspberry Pi 5's banks a kernel with large pages can tell apart.
 #[test]
 fn large_pages_leave_fewer_colors() {

@@ -19,7 +19,7 @@ use super::Options;
 use crate::sources::bridge;
 use crate::sources::bridge::Lifted;
 use soloist_core::format_size;
-use soloist_host::machine::guest::is_bare_metal;
+use soloist_host::machine::guest::{emulator, is_bare_metal};
 use soloist_host::machine::{available_bytes, huge_bytes_at, memory_ranges, Host};
 use soloist_machine::RamRange;
 
@@ -36,6 +36,9 @@ pub enum HardwareError {
     /// No instructions for it here.
     #[error("timing needs x86-64 or arm64")]
     Architecture,
+    /// A program plays the processor.
+    #[error("this processor is emulated ({0}): how long it takes says nothing of memory")]
+    Emulated(String),
     /// The kernel gave no memory.
     #[error("no memory for the measurement ({0}); try a smaller --memory")]
     Memory(std::io::Error),
@@ -156,10 +159,13 @@ impl Hardware {
     /// Maps and touches memory.
     ///
     /// # Errors
-    /// When there is none, or not in the pages asked for.
+    /// When there is none, or not in the pages asked for; when the processor is emulated.
     pub fn new(options: &HardwareOptions) -> Result<Self, HardwareError> {
         if !cpu::SUPPORTED {
             return Err(HardwareError::Architecture);
+        }
+        if let Some(sign) = emulator(&running()) {
+            return Err(HardwareError::Emulated(sign));
         }
         // All of it is touched: the kernel would end other programs to make room.
         if let (Some(wanted), Some(most)) = (options.memory, most_memory()) {

@@ -40,8 +40,8 @@ mod whole_pages;
 
 use crate::cmd::compare;
 use soloist_cli::number::{mask, memory, ns, whole};
+use soloist_cli::{check_files, Ctx, Misuse};
 use soloist_cli::{out, progress, table};
-use soloist_cli::{Ctx, Misuse};
 
 /// Huge pages that the simulated machine gives.
 const SIM_PAGES: u64 = 64;
@@ -209,12 +209,7 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
             let why = "--svg: only slices have a picture: leave --only out, or --only slices";
             return Err(Misuse(why.to_owned()).into());
         }
-        let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
-        anyhow::ensure!(
-            dir.is_none_or(Path::is_dir),
-            "{}: its directory is not there",
-            file.display()
-        );
+        check_files(&[("--svg", Some(file))])?;
     }
     let report = match &args.simulate {
         Some(machine) => simulated(args, machine, ctx)?,

@@ -25,7 +25,7 @@ use super::sources::{self, Place, Wanted};
 use super::tools;
 use soloist_cli::number::whole;
 use soloist_cli::weigh;
-use soloist_cli::{out, Ctx, Misuse};
+use soloist_cli::{check_files, out, Ctx, Misuse};
 
 /// What `soloist map detect` takes.
 #[derive(Debug, clap::Args)]
@@ -103,6 +103,7 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         }
         return tools::read_registers(&args.registers, args.output.as_deref(), ctx);
     }
+    check_files(&[("--output", args.output.as_deref())])?;
     match &args.simulate {
         Some(name) => {
             if args.class_pages.is_some() && !args.unprivileged {
