@@ -164,8 +164,7 @@ struct Cast {
 fn cast(args: &Args, setting: &Setting, recorded: &Recorded) -> Result<Cast> {
     // It goes round and round: few lines of it would come to lie in the last level.
     let co_runner = recorded.part(recorded.programs - 1, MOST_LINES)?;
-    let (mut parts, mut programs) = (vec![co_runner.clone()], Vec::new());
-    let mut seconds = 0.0;
+    let (mut parts, mut programs, mut seconds) = (vec![co_runner.clone()], Vec::new(), 0.0);
     for program in 0..recorded.programs - 1 {
         let few = recorded.part(program, PILOT_LINES)?;
         let pilot = Compared::new(setting, &few, &co_runner).pilot()?;
@@ -194,8 +193,7 @@ fn play(args: &Args, setting: &Setting, recorded: &Recorded, ctx: &Ctx) -> Resul
         errln!("soloist: plays {runs} runs: some {seconds:.0} s, by a trial of few lines");
     }
     let progress = Steps::new(ctx, runs, "played");
-    let (mut found, mut drawn, mut blames) = (Vec::new(), Vec::new(), Vec::new());
-    let mut played = Vec::new();
+    let (mut found, mut drawn, mut blames, mut played) = (vec![], vec![], vec![], vec![]);
     for (compared, lines) in &programs {
         let program = compared.program();
         let groups = compared.play(&|| progress.step())?;

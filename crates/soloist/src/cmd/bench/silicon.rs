@@ -278,6 +278,16 @@ fn simulated(args: &Args, machine: &str, ctx: &Ctx) -> Result<Report> {
     Ok(report)
 }
 
+fn bind_to(cpu: &usize) -> Result<()> {
+    bind(*cpu).map_err(|e| {
+        let why = match e.kind() {
+            ErrorKind::InvalidInput => "there is none, or this process may not use it".to_owned(),
+            _ => e.to_string(),
+        };
+        Misuse(format!("--cpus: CPU {cpu}: {why}")).into()
+    })
+}
+
 /// Measures this machine.
 pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let host = Host::live();
@@ -296,17 +306,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let (victim, neighbours) = (victim as usize, places(neighbours));
     report.cpus = Some((victim, neighbours[0]));
     // The victim's last: memory is of the node that it is first touched from.
-    for &cpu in neighbours.iter().chain([&victim]) {
-        bind(cpu).map_err(|e| {
-            let why = match e.kind() {
-                ErrorKind::InvalidInput => {
-                    "there is none, or this process may not use it".to_owned()
-                }
-                _ => e.to_string(),
-            };
-            Misuse(format!("--cpus: CPU {cpu}: {why}"))
-        })?;
-    }
+    neighbours.iter().chain([&victim]).try_for_each(bind_to)?;
     let all = std::iter::once(victim).chain(neighbours.iter().copied());
     let mut memory = args.memory()?.with_cpus(all.collect());
     report.page_bytes = 1 << memory.page_shift();
@@ -326,11 +326,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     }
     if args.wants(Part::Pages) {
         bind(victim).with_context(|| format!("CPU {victim}"))?;
-        // Whoever names them may want to see what another cache makes of it.
-        let beside = match &args.cpus {
-            Some(_) => neighbours,
-            None => places(&in_cache),
-        };
+        let beside = args.beside(neighbours, &in_cache);
         report.whole_pages(&memory, &beside, banks.ok(), args, ctx);
     }
     Ok(report)
@@ -349,6 +345,15 @@ fn real<'a>(memory: &'a Hardware, victim: usize, neighbours: &[usize]) -> Result
 }
 
 impl Args {
+    /// Those beside whole pages: whoever names processors may want to see what another cache
+    /// makes of it.
+    fn beside(&self, named: Vec<usize>, in_cache: &[u32]) -> Vec<usize> {
+        match &self.cpus {
+            Some(_) => named,
+            None => places(in_cache),
+        }
+    }
+
     /// Memory to measure in, of the node that the caller is bound to.
     fn memory(&self) -> Result<Hardware> {
         let usual = || self.usual_memory().min(most_memory().unwrap_or(MEMORY));
