@@ -120,6 +120,7 @@ static void dirty_cache(int disk)
 #define MOUNT	"/tmp/stays-mount"
 #define MIXED	(32 * MIB)
 #define PIECE	(16 * GUEST_PAGE)
+#define WRITEBACK	"/proc/sys/vm/dirty_writeback_centisecs"
 
 /* A file that is not yet on the disk, and a task's pages in between. */
 static char *write_mixed(void)
@@ -149,13 +150,13 @@ static bool files_are_large(void)
 	return major > 6 || (major == 6 && minor >= 16);
 }
 
-/* Until an eviction found huge pages that can't be split, or 20 s. */
+/* Until an eviction found huge pages that can't be split, or a minute. */
 static bool wait_huge(void)
 {
 	bool found = false;
 	int i;
 
-	for (i = 0; i < 2000 && !found; i++) {
+	for (i = 0; i < 6000 && !found; i++) {
 		usleep(10000);
 		found = !strncmp(guest_read(EVICT), "state runs", 10) && report("huge") > 0;
 	}
@@ -182,12 +183,15 @@ static void unmounted(void)
 	}
 	evict();
 	guest_write("lists", "drain");
+	/* Nothing else writes the file meanwhile. */
+	guest_set_kernel(WRITEBACK, "0");
 	p = write_mixed();
 	pid = fork();
 	if (!pid)
-		_exit(-guest_write(EVICT, "1 rate=8192"));
+		_exit(-guest_write(EVICT, "1 rate=65536"));
 	found = wait_huge();
 	err = umount(MOUNT) ? errno : 0;
+	guest_set_kernel(WRITEBACK, "500");
 	guest_check(found && !err, "unmounted", "found %d, %s", found, strerror(err));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
