@@ -103,7 +103,10 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         }
         return tools::read_registers(&args.registers, args.output.as_deref(), ctx);
     }
-    check_files(&[("--output", args.output.as_deref())])?;
+    // A missing directory is made. Said before minutes are spent.
+    if let Some(file) = args.output.as_deref().filter(|file| file.is_dir()) {
+        check_files(&[("--output", Some(file))])?;
+    }
     match &args.simulate {
         Some(name) => {
             if args.class_pages.is_some() && !args.unprivileged {
