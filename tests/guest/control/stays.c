@@ -188,7 +188,7 @@ static void unmounted(void)
 	p = write_mixed();
 	pid = fork();
 	if (!pid)
-		_exit(-guest_write(EVICT, "1 rate=65536"));
+		_exit(-guest_write(EVICT, "1 rate=1048576"));
 	found = wait_huge();
 	err = umount(MOUNT) ? errno : 0;
 	guest_set_kernel(WRITEBACK, "500");
