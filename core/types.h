@@ -38,7 +38,7 @@ static inline u64 sol_mul_high(u64 a, u64 b)
 
 #define SOL_READ(x)	READ_ONCE(x)
 #define SOL_WRITE(x, v)	WRITE_ONCE(x, v)
-/* Who sees it sees what was written before. */
+/* A reader that sees the value also sees all earlier writes. */
 #define SOL_WRITE_LAST(x, v)	smp_store_release(&(x), v)
 
 #else /* userspace: Rust crates, unit tests, fuzzers */

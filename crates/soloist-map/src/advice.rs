@@ -111,9 +111,9 @@ pub fn advise(facts: &Facts, found: &Measured<'_>) -> Advice {
     Advice { answer, items }
 }
 
-/// The place of an item on the page: higher comes first. What exists comes before what does
-/// not, and measured worth before modelled worth. What was measured to make things worse comes
-/// after all else that exists.
+/// The place of an item on the page: a higher one comes first. Items that the machine has come
+/// before items that it lacks, and measured worth comes before modelled worth. Items that are
+/// measured to do harm come last of those that the machine has.
 fn rank(item: &Item) -> f64 {
     match (item.is_there, item.worth, &item.modelled) {
         _ if item.is_first => f64::INFINITY,
@@ -311,7 +311,7 @@ fn measured_in_all(report: &Report) -> Option<Worth> {
     Some(found)
 }
 
-/// What private banks save beside these co-runners, as a share of an access alone.
+/// Time that private banks save beside the cell's co-runners, as a share of an access alone.
 fn saved(cell: &Cell) -> f64 {
     cell.saved.ns.median / cell.alone.ns
 }

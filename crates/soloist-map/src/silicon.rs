@@ -61,7 +61,7 @@ pub enum Attack {
 }
 
 impl Attack {
-    /// What they do, in words.
+    /// The verb for neighbours that do it.
     #[must_use]
     pub fn does(self) -> &'static str {
         match self {

@@ -246,19 +246,23 @@ fn a_class_of_pages_isolates_where_no_bit_does() {
     }
 }
 
+/// Every fourth pair of pages, as if it were a class of four.
+fn every_fourth(machine: &SimCaching) -> Sorted {
+    let pages = Caching::pages(machine).into_iter();
+    let (own, others) = pages.partition(|page| page >> 13 & 3 == 0);
+    Sorted {
+        own,
+        others,
+        classes: 4.0,
+    }
+}
+
 /// Pages sorted into classes that are none isolate nothing.
 #[test]
 fn classes_that_are_none_are_hardly_ever_claimed() {
     let claims = (0..20).filter(|&seed| {
         let mut machine = SimCaching::new(NOTHING, 2 << 20, seed);
-        let (own, others) = Caching::pages(&machine)
-            .into_iter()
-            .partition(|page| page >> 13 & 3 == 0);
-        let sorted = Sorted {
-            own,
-            others,
-            classes: 4.0,
-        };
+        let sorted = every_fourth(&machine);
         let splits = all(&mut machine, Some(&sorted), seed);
         by(&splits, &By::Class, Size::OfClass).saved.shown
     });
@@ -388,14 +392,7 @@ fn bank_colours_without_an_effect_are_hardly_ever_claimed() {
             ..NOTHING
         };
         let mut machine = SimCaching::new(truth, 2 << 20, seed);
-        let (own, others) = Caching::pages(&machine)
-            .into_iter()
-            .partition(|page| page >> 13 & 3 == 0);
-        let sorted = Sorted {
-            own,
-            others,
-            classes: 4.0,
-        };
+        let sorted = every_fourth(&machine);
         let tried = Tried::Colors;
         let splits = measure(&mut machine, Some(&sorted), tried, plan(seed), &mut |_| {}).unwrap();
         assert_eq!(splits.len(), 12);

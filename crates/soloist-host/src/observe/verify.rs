@@ -461,7 +461,7 @@ impl Report {
                 let verdict = self.judge(&seen, kind, map, pages);
                 tally.count(verdict);
                 let is_data = file && kind == Kind::Data;
-                // What is in colour by chance is the file's all the same.
+                // A page that lies in colour by chance still belongs to the file.
                 if own && !(is_data && verdict.is_of_data()) {
                     self.own.count(verdict);
                 }

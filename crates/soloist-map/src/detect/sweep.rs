@@ -161,7 +161,7 @@ pub fn sweep_into(
             swept.bare += u32::from(pieces.is_empty());
             for piece in pieces {
                 let stood = stands(meter, model, anchors, &piece);
-                // What contradicted ends where a line holds, or where the time is up.
+                // A gap ends where a line holds, or where the time is up.
                 if bad && matches!(stood, Ok(Some(true)) | Err(_)) {
                     swept.wrong.push(between(good, piece.start));
                 }

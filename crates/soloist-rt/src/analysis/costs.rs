@@ -200,8 +200,7 @@ impl Costs {
         let other_bank_ps = ps(other) + path;
         let same_bank_ps = ps(2 * row + column) + path;
         let miss_ps = platform.llc.latency_ps
-            + nb.request_ps
-            + nb.response_ps
+            + away_ps
             + ps(t.pre_act + t.act_col + t.rd_done + around)
             + path;
         Self {
@@ -259,8 +258,7 @@ impl Costs {
     /// where a line of theirs costs so much, ps.
     #[must_use]
     pub fn kept_ps(&self, line_ps: u64) -> u64 {
-        let queued = self.queued * line_ps.max(self.row_ps);
-        queued.saturating_add(self.in_banks * self.other_bank_ps)
+        self.writes_ps(line_ps, self.other_bank_ps)
     }
 
     /// The longest that a drain is in the way of one line: until the last write is in its bank's
@@ -268,8 +266,14 @@ impl Costs {
     /// to let them go first is the bus's turn.
     #[must_use]
     pub fn drain_ps(&self, line_ps: u64) -> u64 {
+        self.writes_ps(line_ps, self.activate_ps)
+    }
+
+    /// All writes that a node's controllers have room for, where one in the banks' queues costs
+    /// `in_bank_ps`, ps.
+    fn writes_ps(&self, line_ps: u64, in_bank_ps: u64) -> u64 {
         let queued = self.queued * line_ps.max(self.row_ps);
-        queued.saturating_add(self.in_banks * self.activate_ps)
+        queued.saturating_add(self.in_banks * in_bank_ps)
     }
 
     /// Lines that move when so many are fetched again: these, and dirty ones that they push out,

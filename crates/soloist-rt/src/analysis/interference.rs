@@ -359,8 +359,7 @@ impl Surroundings {
     fn kept_ps(&self, own: u64) -> u64 {
         let lines = self.co_runners.iter().map(|n| n.line_ps(&self.costs));
         match (own, lines.max()) {
-            (0, _) | (_, None) => 0,
-            (_, Some(0)) => 0,
+            (0, _) | (_, None | Some(0)) => 0,
             (_, Some(line_ps)) => self.nodes().saturating_mul(self.costs.kept_ps(line_ps)),
         }
     }

@@ -224,7 +224,7 @@ impl Replay {
         }
     }
 
-    /// What each core of the co-runners may use, one at a time.
+    /// Limits of a co-runner's core. Each limit is played by itself.
     fn limits(&self) -> Vec<Limit> {
         let limit = |&bytes_per_second: &u64| Limit {
             bytes_per_second,

@@ -15,7 +15,7 @@ use soloist_machine::{known, Machine};
 use soloist_map::advice::origin::SIMULATED;
 use soloist_map::detect::cpu;
 use soloist_map::detect::eviction::{self, Eviction, Sorted, POOL};
-use soloist_map::detect::hardware::{most_memory, Hardware, HardwareOptions};
+use soloist_map::detect::hardware::{most_memory, Hardware, HardwareError, HardwareOptions};
 use soloist_map::detect::llc::{geometry_of_host, CacheProbe, HardwareProbe};
 use soloist_map::detect::meter::Meter;
 use soloist_map::detect::noise::Noise;
@@ -294,8 +294,7 @@ pub(in crate::cmd) fn here(args: &Args, ctx: &Ctx) -> Result<Report> {
     let cpus = args.chosen(&host)?;
     let mut report = Report::of_host(&host);
     if let Some(sign) = emulator(&host) {
-        let why = format!("this processor is emulated ({sign}), so times say nothing of memory");
-        report.measures_nothing(&why, args);
+        report.measures_nothing(&HardwareError::Emulated(sign).to_string(), args);
         return Ok(report);
     }
     let Some((&victim, neighbours)) = cpus.split_first().filter(|(_, n)| !n.is_empty()) else {
