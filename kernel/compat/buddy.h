@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Taking one free page out of the buddy allocator: take_page_off_buddy(). The
- * kernel has it for isolating broken pages (CONFIG_MEMORY_FAILURE); Debian's
- * 6.1 cloud kernel is built without.
+ * kernel has it for isolating broken pages (CONFIG_MEMORY_FAILURE). Debian's 6.1
+ * cloud kernel and Raspberry Pi OS's are built without: what it does stands here.
  */
 #ifndef SOLOIST_COMPAT_BUDDY_H
 #define SOLOIST_COMPAT_BUDDY_H
@@ -42,7 +42,17 @@ static inline int sol_block_type(const struct page *page)
 
 #define SOL_TAKE_SYMBOL	"take_page_off_buddy"	/* else sol_take_off_buddy() */
 
-#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(7, 4, 0)
+
+/* 2^@order free pages come (@sign 1) or go (-1). */
+static inline void sol_buddy_count(struct zone *zone, unsigned int order, int sign)
+{
+	zone->free_area[order].nr_free += sign;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+	if (order >= pageblock_order)
+		__mod_zone_page_state(zone, NR_FREE_PAGES_BLOCKS, sign * (1L << order));
+#endif
+}
 
 static inline void sol_buddy_unlist(struct zone *zone, struct page *page,
 				    unsigned int order)
@@ -51,14 +61,14 @@ static inline void sol_buddy_unlist(struct zone *zone, struct page *page,
 	list_del(&page->buddy_list);
 	__ClearPageBuddy(page);
 	set_page_private(page, 0);
-	zone->free_area[order].nr_free--;
+	sol_buddy_count(zone, order, -1);
 }
 
 static inline void sol_buddy_list(struct zone *zone, struct page *page,
 				  unsigned int order, int type)
 {
 	list_add(&page->buddy_list, &zone->free_area[order].free_list[type]);
-	zone->free_area[order].nr_free++;
+	sol_buddy_count(zone, order, 1);
 	set_page_private(page, order);
 	__SetPageBuddy(page);
 }
@@ -83,7 +93,7 @@ static inline void sol_buddy_break(struct zone *zone, struct page *head,
 	__mod_zone_page_state(zone, NR_FREE_PAGES, -1);
 }
 
-/* As take_page_off_buddy() of 6.1. */
+/* As take_page_off_buddy(). The caller knows that the block is neither CMA nor isolated. */
 static bool sol_take_off_buddy(struct page *page)
 {
 	struct zone *zone = page_zone(page);
@@ -92,7 +102,7 @@ static bool sol_take_off_buddy(struct page *page)
 	bool taken = false;
 
 	spin_lock_irqsave(&zone->lock, flags);
-	for (order = 0; order < MAX_ORDER; order++) {
+	for (order = 0; order < ARRAY_SIZE(zone->free_area); order++) {
 		struct page *head = page - (pfn & ((1ul << order) - 1));
 
 		if (PageBuddy(head)) {
@@ -110,7 +120,7 @@ static bool sol_take_off_buddy(struct page *page)
 }
 
 #else
-#error "soloist needs CONFIG_MEMORY_FAILURE=y here: take_page_off_buddy() takes a free page"
+#error "soloist knows the free lists of Linux up to 7.3: build this kernel with CONFIG_MEMORY_FAILURE=y"
 #endif
 
 #endif /* SOLOIST_COMPAT_BUDDY_H */

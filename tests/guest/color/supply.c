@@ -235,7 +235,8 @@ static void others_come_first(void)
 	}
 	guest_group("small", "9");
 	alone = longest_ms("small", 20);
-	guest_group("hog", "0-7");
+	/* Less than the hog wants: pages of 16 KiB leave half as many sets. */
+	guest_group("hog", GUEST_PAGE == 4096 ? "0-7" : "0-3");
 	policy("hog", "spill");
 	hog = fork();
 	if (!hog) {

@@ -106,7 +106,7 @@ static void whole(void)
 	usleep(100000);
 	snprintf(sets, sizeof(sets), "%d", set);
 	audit = guest_audit(s.pid, NULL, sets, NULL);
-	guest_check(!err && audit.in > 256 && audit.out <= report("shared"),
+	guest_check(!err && audit.in > (long)(s.bytes / GUEST_PAGE) && audit.out <= report("shared"),
 		    "recolor-whole", "%d: %ld of %ld out, first at %lx (%s)",
 		    err, audit.out, audit.present, audit.first_out,
 		    audit.where);
@@ -228,7 +228,7 @@ static void forked(void)
 	}
 	join(child);
 	recolor(child);
-	guest_check(report("shared") >= 256, "recolor-shared", "%lld",
+	guest_check(report("shared") >= (long)(s.bytes / GUEST_PAGE), "recolor-shared", "%lld",
 		    report("shared"));
 	close(go[1]);
 	waitpid(child, &status, 0);
