@@ -8,21 +8,31 @@
 #define SOLOIST_CONTROL_GROUP_H
 
 #include "../group/group.h"
+#include "../occupancy/occupancy.h"
 #include "control.h"
 
 /**
  * struct group_dir - a directory of groups/
  * @item: as configfs has it
  * @group: that it is of, with a reference
+ * @lock: for @all
+ * @all: the last look at all frames
  */
 struct group_dir {
 	struct config_item item;
 	struct sol_group *group;
+	spinlock_t lock;
+	struct sol_occupancy all;
 };
+
+static inline struct group_dir *sol_to_group_dir(struct config_item *item)
+{
+	return container_of(item, struct group_dir, item);
+}
 
 static inline struct sol_group *sol_to_group(struct config_item *item)
 {
-	return container_of(item, struct group_dir, item)->group;
+	return sol_to_group_dir(item)->group;
 }
 
 /*
@@ -75,6 +85,9 @@ ssize_t sol_group_procs_store(struct config_item *item, const char *page,
 ssize_t sol_group_stats_show(struct config_item *item, char *page);
 ssize_t sol_group_times_show(struct config_item *item, char *page);
 ssize_t sol_group_occupancy_show(struct config_item *item, char *page);
+ssize_t sol_group_occupancy_all_show(struct config_item *item, char *page);
+ssize_t sol_group_occupancy_all_store(struct config_item *item,
+				      const char *page, size_t count);
 ssize_t sol_group_evict_show(struct config_item *item, char *page);
 ssize_t sol_group_evict_store(struct config_item *item, const char *page,
 			      size_t count);

@@ -40,6 +40,7 @@ SOL_ATTR_SECRET(sol_group_, tasks);
 CONFIGFS_ATTR_RO(sol_group_, stats);
 CONFIGFS_ATTR_RO(sol_group_, times);
 SOL_ATTR_SECRET_RO(sol_group_, occupancy);
+SOL_ATTR_SECRET(sol_group_, occupancy_all);
 SOL_ATTR_SECRET(sol_group_, evict);
 SOL_ATTR_SECRET(sol_group_, recolor);
 SOL_BIN_ATTR_SECRET(sol_group_, members);
@@ -63,6 +64,7 @@ static struct configfs_attribute *group_attrs[] = {
 	&sol_group_attr_stats,
 	&sol_group_attr_times,
 	&sol_group_attr_occupancy,
+	&sol_group_attr_occupancy_all,
 	&sol_group_attr_evict,
 	&sol_group_attr_recolor,
 	NULL,
@@ -111,6 +113,7 @@ static struct config_item *groups_make_item(struct config_group *parent,
 		kfree(dir);
 		return ERR_CAST(group);
 	}
+	spin_lock_init(&dir->lock);
 	dir->group = group;
 	config_item_init_type_name(&dir->item, name, &group_type);
 	sol_status_ok();

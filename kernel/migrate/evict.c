@@ -23,7 +23,6 @@
 #include <linux/memory_hotplug.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/swap.h>
 
@@ -37,7 +36,6 @@
 #include "../occupancy/sweep.h"
 #include "evict.h"
 
-#define LOOK_FRAMES	1024	/* at least so often it looks whether it is over */
 #define SPARES_MIN	4096	/* pages of unwanted colours that may be put aside */
 
 static SOL_JOB(evict_job, "evict");
@@ -299,7 +297,12 @@ static int visit(void *ctx, u64 pfn)
 	if (sol_batch_full(&e->batch) || e->n_freed == SOL_BATCH_PAGES ||
 	    e->unwritten.sb)
 		return SOL_SWEEP_RESTS;
-	return e->batch.report->seen % LOOK_FRAMES ? 0 : sol_job_over(&evict_job);
+	return 0;
+}
+
+static int over(void *ctx)
+{
+	return sol_job_over(&evict_job);
 }
 
 /* What is written now a later pass can move or drop. No file is held while the rate waits. */
@@ -340,6 +343,7 @@ static int run(struct sol_group *group, struct eviction *e)
 		note_avoided(e->avoid, e->sweep.cells);
 		e->sweep.visit = visit;
 		e->sweep.rest = rest;
+		e->sweep.over = over;
 		e->sweep.ctx = e;
 		err = sol_job_passes(&evict_job, evict_pass, e);
 	} else {

@@ -5,9 +5,8 @@
  * reads the file meanwhile sees how far it is.
  *
  * Nobody shall wait for a job, so one whose group goes ends early. An ephemeral group
- * that goes says so (sol_job_forget()). One that rmdir(2) removes can't: configfs first
- * waits for the writes to its files, and keeps all others from groups/ meanwhile. But
- * rmdir(2) has the directory locked by then, and others lock it for a moment only.
+ * that goes says so (sol_job_forget()). One that rmdir(2) removes can't
+ * (command/rmdir.h).
  *
  * Locking: ->mutex for the job that runs; it is tried, never waited for. ->group becomes
  * NULL without it. The report has one writer; who reads it sees numbers of a moment.
@@ -22,7 +21,6 @@
 #include "../palette/reap.h"
 #include "job.h"
 
-#define LOOK_MS		100	/* a job that sleeps looks so often whether it is over */
 #define PASSES		3
 #define PASS_PAUSE	50	/* milliseconds */
 
@@ -36,8 +34,7 @@ int sol_job_begin(struct sol_job *job, const struct sol_group *group,
 	job->start = ktime_get();
 	job->rate = how->rate;
 	job->spare = !how->isolated && sol_any_isolated();
-	job->dir = how->dir;
-	job->locked = 0;
+	job->watch = (struct sol_rmdir){ .dir = how->dir };
 	job->id = group->id;
 	WRITE_ONCE(job->group, group);
 	WRITE_ONCE(job->state, SOL_JOB_RUNS);
@@ -71,27 +68,11 @@ int sol_job_end(struct sol_job *job, const struct sol_group *group, int err)
 	return deny(job, group, err);
 }
 
-/* Is the directory locked, look after look, for longer than others lock it? */
-static bool dir_goes(struct sol_job *job)
-{
-	if (!job->dir)
-		return false;
-	if (inode_trylock_shared(job->dir)) {
-		inode_unlock_shared(job->dir);
-		job->locked = 0;
-	} else if (!job->locked) {
-		job->locked = jiffies | 1;
-	} else {
-		return time_after(jiffies, job->locked + msecs_to_jiffies(LOOK_MS));
-	}
-	return false;
-}
-
 int sol_job_over(struct sol_job *job)
 {
 	if (signal_pending(current))
 		return -EINTR;
-	return !READ_ONCE(job->group) || dir_goes(job) ? -ENOENT : 0;
+	return !READ_ONCE(job->group) || sol_rmdir_waits(&job->watch) ? -ENOENT : 0;
 }
 
 void sol_job_pace(struct sol_job *job)
@@ -108,7 +89,7 @@ void sol_job_pace(struct sol_job *job)
 		if (took >= due)
 			break;
 		schedule_timeout_interruptible(usecs_to_jiffies(
-			min_t(u64, due - took, LOOK_MS * USEC_PER_MSEC)));
+			min_t(u64, due - took, SOL_LOOK_MS * USEC_PER_MSEC)));
 	}
 }
 

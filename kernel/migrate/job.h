@@ -3,10 +3,10 @@
 #ifndef SOLOIST_JOB_H
 #define SOLOIST_JOB_H
 
-#include <linux/fs.h>
 #include <linux/ktime.h>
 #include <linux/mutex.h>
 
+#include "../command/rmdir.h"
 #include "batch.h"
 
 struct sol_group;
@@ -15,8 +15,7 @@ struct sol_group;
  * struct sol_job_how - what the user said of a job
  * @rate: bytes per second that it may move; 0: no limit
  * @isolated: isolated CPUs may be interrupted
- * @dir: the group's directory, if one of its files was written: who removes it waits
- *	until the job ends, with @dir locked; or NULL
+ * @dir: the group's directory, if one of its files was written; or NULL
  */
 struct sol_job_how {
 	u64 rate;
@@ -36,8 +35,7 @@ enum sol_job_state { SOL_JOB_NONE, SOL_JOB_RUNS, SOL_JOB_DONE, SOL_JOB_ENDED };
  * @start: when it began
  * @rate: bytes per second that it may move; 0: no limit
  * @spare: an isolated CPU is there, and shall not be interrupted
- * @dir: as of struct sol_job_how
- * @locked: jiffies since when @dir was seen locked, | 1; 0: it was not, when last seen
+ * @watch: of the group's directory
  * @report: what became of the pages
  */
 struct sol_job {
@@ -49,8 +47,7 @@ struct sol_job {
 	ktime_t start;
 	u64 rate;
 	bool spare;
-	struct inode *dir;
-	unsigned long locked;
+	struct sol_rmdir watch;
 	struct sol_move_report report;
 };
 

@@ -17,16 +17,21 @@
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/page-flags.h>
+#include <linux/sched/signal.h>
 
+#include "../command/rmdir.h"
 #include "../frames/huge.h"
 #include "../frames/store.h"
 #include "../group/group.h"
 #include "occupancy.h"
 #include "sweep.h"
 
-/* Regions of 1024 frames that one look visits at most: 16 GiB of memory. */
-#define REGIONS_MAX	4096u
+/* Regions of 1024 frames that a sample has at most: 16 GiB of memory. */
+static uint occupancy_sample = 4096;
+module_param(occupancy_sample, uint, 0600);
+MODULE_PARM_DESC(occupancy_sample, "for tests: regions of 1024 frames that a read of occupancy looks at, at most");
 
 const char *const sol_holder_name[SOL_N_HELD] = {
 	[SOL_HELD_OWN] = "own",
@@ -106,12 +111,13 @@ enum sol_holder sol_holder_of(struct page *page, u16 id, bool *pinned,
 	return holder_of_page(page, id, pinned, unevictable);
 }
 
-/* ---- A look at all of them ---- */
+/* ---- A look at many of them ---- */
 
 /**
  * struct look - a look that goes on
  * @o: becomes the answer
- * @id: of the group
+ * @group: whose colours
+ * @watch: its directory
  * @head: of the huge page that was looked at last: what holds for one of its frames
  *	holds for all, and to ask whose it is takes a microsecond
  * @holder: who holds that
@@ -120,7 +126,8 @@ enum sol_holder sol_holder_of(struct page *page, u16 id, bool *pinned,
  */
 struct look {
 	struct sol_occupancy *o;
-	u16 id;
+	const struct sol_group *group;
+	struct sol_rmdir watch;
 	const struct page *head;
 	enum sol_holder holder;
 	bool pinned;
@@ -133,13 +140,24 @@ static int count(void *ctx, u64 pfn)
 	struct look *look = ctx;
 
 	if (head == page || head != look->head)
-		look->holder = sol_holder_of(page, look->id, &look->pinned,
-					     &look->unevictable);
+		look->holder = sol_holder_of(page, look->group->id,
+					     &look->pinned, &look->unevictable);
 	look->head = head;
 	look->o->held[look->holder]++;
 	look->o->pinned += look->pinned;
 	look->o->unevictable += look->unevictable;
 	return 0;
+}
+
+/* Nobody shall wait for a look. */
+static int over(void *ctx)
+{
+	struct look *look = ctx;
+
+	if (signal_pending(current))
+		return -EINTR;
+	return READ_ONCE(look->group->dead) || sol_rmdir_waits(&look->watch) ?
+	       -ENOENT : 0;
 }
 
 /* Counts of a sample become estimates of the whole. */
@@ -153,21 +171,31 @@ static void scale(struct sol_occupancy *o)
 	o->unevictable *= o->one_of;
 }
 
-int sol_occupancy_take(struct sol_group *group, struct sol_occupancy *o)
+static u32 one_of(void)
 {
-	struct look look = { .o = o, .id = group->id };
+	return DIV_ROUND_UP_ULL(sol_sweep_regions(),
+				max(READ_ONCE(occupancy_sample), 1u));
+}
+
+int sol_occupancy_take(struct sol_group *group, struct inode *dir, bool all,
+		       struct sol_occupancy *o)
+{
+	struct look look = {
+		.o = o, .group = group, .watch = { .dir = dir },
+	};
 	ktime_t start = ktime_get();
 	struct sol_sweep sweep;
 	int err;
 
-	memset(o, 0, sizeof(*o));
-	o->one_of = 1;
+	*o = (struct sol_occupancy){ .one_of = 1, .began = start };
 	err = sol_sweep_begin(&sweep, group);
 	if (err)
 		return err == -ENODATA ? 0 : err;
-	o->one_of = DIV_ROUND_UP_ULL(sol_sweep_regions(), REGIONS_MAX);
+	if (!all)
+		o->one_of = one_of();
 	sweep.one_of = o->one_of;
 	sweep.visit = count;
+	sweep.over = over;
 	sweep.ctx = &look;
 	err = sol_sweep_run(&sweep);
 	o->looked = sweep.seen;

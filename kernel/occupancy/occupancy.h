@@ -3,8 +3,10 @@
 #ifndef SOLOIST_OCCUPANCY_H
 #define SOLOIST_OCCUPANCY_H
 
+#include <linux/ktime.h>
 #include <linux/types.h>
 
+struct inode;
 struct page;
 struct sol_group;
 
@@ -29,8 +31,9 @@ extern const char *const sol_holder_name[SOL_N_HELD];
  * @pinned: of anon, mapped and cache: pinned for a device, so they can't move
  * @unevictable: of anon, mapped and cache: locked in memory (mlock(), ramfs)
  * @looked: frames that were looked at
- * @one_of: one region of so many was looked at; 1: all were
- * @took_us: how long that took, microseconds
+ * @one_of: one region of so many was looked at; 1: all were; 0: there was no look
+ * @began: when it began
+ * @took_us: how long it took, microseconds
  */
 struct sol_occupancy {
 	u64 held[SOL_N_HELD];
@@ -38,21 +41,26 @@ struct sol_occupancy {
 	u64 unevictable;
 	u64 looked;
 	u32 one_of;
+	ktime_t began;
 	u64 took_us;
 };
 
 /**
  * sol_occupancy_take() - look who holds the memory of a group's colours
  * @group: a group that exists
- * @o: becomes the answer; all zero if the group does not colour
+ * @dir: its directory
+ * @all: look at all frames, however long that takes; else at 4 Mi of the machine's at most
+ *	(16 GiB), a sample of a larger one
+ * @o: becomes the answer; no frames if the group does not colour
  *
- * Looks at 4 Mi frames of the machine at most (16 GiB), in the caller's time. A larger
- * machine is sampled. The kernel changes meanwhile, so the sum is right, but a page
- * that moves may be seen twice or not at all. May sleep.
+ * In the caller's time; may sleep. Memory changes meanwhile: each frame is counted as it
+ * was when the look came to it. So the sum is right, but a page that moves may be seen
+ * twice or not at all.
  *
- * Return: 0, -ENOMEM, or -EINTR: a signal came.
+ * Return: 0, -ENOMEM, -EINTR: a signal came, or -ENOENT: the group goes.
  */
-int sol_occupancy_take(struct sol_group *group, struct sol_occupancy *o);
+int sol_occupancy_take(struct sol_group *group, struct inode *dir, bool all,
+		       struct sol_occupancy *o);
 
 /* Who holds the frame of @page, as seen by the group of @id. */
 enum sol_holder sol_holder_of(struct page *page, u16 id, bool *pinned,

@@ -12,14 +12,13 @@
  *
  * Locking: sol_group_mutex while the colours are noted. A section of the lists for the
  * frames of a region, since their memory may go offline (keep/unplug.c); it ends where a
- * visitor rests. The processor may be given away after each region, and a signal ends the
- * sweep.
+ * visitor rests. The processor may be given away after each region.
  */
 #include <linux/bitmap.h>
 #include <linux/hash.h>
 #include <linux/memory_hotplug.h>
 #include <linux/mm.h>
-#include <linux/sched/signal.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "../frames/store.h"
@@ -122,8 +121,8 @@ int sol_sweep_run(struct sol_sweep *sweep)
 	for (from = 0; from < n && !ret; from += one_of) {
 		ret = sweep_region(sweep, region_of(from, one_of));
 		cond_resched();
-		if (!ret && signal_pending(current))
-			ret = -EINTR;
+		if (!ret)
+			ret = sweep->over(sweep->ctx);
 	}
 	return ret;
 }

@@ -18,7 +18,8 @@ struct sol_group;
  *	0: ends the sweep
  * @rest: called outside of a section: it may sleep as long as it likes. Not 0 ends the
  *	sweep
- * @ctx: for both
+ * @over: called after each region, outside of a section: not 0 ends the sweep
+ * @ctx: for all three
  * @seen: frames visited so far
  */
 struct sol_sweep {
@@ -26,6 +27,7 @@ struct sol_sweep {
 	u32 one_of;
 	int (*visit)(void *ctx, u64 pfn);
 	int (*rest)(void *ctx);
+	int (*over)(void *ctx);
 	void *ctx;
 	u64 seen;
 };
@@ -45,9 +47,9 @@ bool sol_sweep_has(const struct sol_sweep *sweep, u64 pfn);
 
 /**
  * sol_sweep_run() - visit the frames, from the lowest address upwards
- * @sweep: begun, with ->visit
+ * @sweep: begun, with ->visit and ->over
  *
- * May sleep. Return: 0; what ->visit or ->rest said; -EINTR: a signal came.
+ * May sleep. Return: 0, or what ended it.
  */
 int sol_sweep_run(struct sol_sweep *sweep);
 

@@ -24,7 +24,7 @@ static const struct file group_files[] = {
 	{ "llc_color", LLC }, { "node", NODES }, { "auto", AUTO },
 	{ "mode", MODE }, { "exhaust", EXHAUST }, { "text", TEXT },
 	{ "reserve", BYTES }, { "cgroup", CGROUP }, { "bandwidth", GROUP_RATE },
-	{ "evict", EVICTION }, { "recolor", RECOLORING },
+	{ "evict", EVICTION }, { "recolor", RECOLORING }, { "occupancy_all", FLAG },
 };
 
 static const struct file rule_files[] = {
@@ -35,7 +35,7 @@ static const struct file rule_files[] = {
 static const char *const read_only[] = {
 	"id", "stats", "times", "members", "last_cmd_status", "features",
 	"implicit", "firmware/components", "guard/stats", "guard/cpu1/stats",
-	"occupancy", "evict", "recolor",
+	"occupancy", "occupancy_all", "evict", "recolor",
 };
 
 #define PICK(d, list) (&(list)[draw(d, sizeof(list) / sizeof(*(list)))])

@@ -82,3 +82,18 @@ kill $pid
 wait $pid 2>/dev/null
 soloist rule rm nap
 rm /tmp/fill
+
+# Of a machine that is too large for a read to look at all of it, all is looked at for
+# --strict=banks, in the colours that others have left.
+sample=/sys/module/soloist/parameters/occupancy_sample
+was=$(cat $sample)
+echo 64 >$sample
+soloist group create alone --node 0 --bank-sets 3 --mode exclusive --evict >/dev/null
+alone() { soloist run --group alone -- soloist verify --self --strict="$1" --json; }
+expect alone 0 alone banks
+echo "$out" | grep -q '"one_of": 1,' && ok alone-in-all || fail alone-in-all "$out"
+expect alone-by-a-sample 0 alone own
+echo "$out" | grep -q '"one_of": [2-9]' && ok sampled || fail sampled "$out"
+soloist group rm alone
+echo drain >$root/lists
+echo "$was" >$sample

@@ -53,6 +53,7 @@ static void test_secrets(void)
 	secret("groups/sec/llc_color");
 	secret("groups/sec/node");
 	secret("groups/sec/occupancy");
+	secret("groups/sec/occupancy_all");
 	secret("groups/sec/evict");
 	secret("groups/sec/recolor");
 	secret("groups/sec/tasks");

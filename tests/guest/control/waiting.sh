@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Filling the lists takes as long as there is memory, and its CPU lets it: who
-# waits for it meanwhile, to empty them or for another map, can be ended before.
+# waits for it meanwhile, to empty them or for another map, can be ended before. So
+# can a look at all memory, which nobody waits for who removes its group.
 set -u
 . "$(dirname "$0")/../lib/cli.sh"
 
@@ -42,6 +43,23 @@ try() {
 
 try lists drain
 try map ""
+# A look at all frames, by one who gets next to nothing of its CPU, either.
+mkdir $root/groups/looks
+echo 3 >$root/groups/looks/bank_set
+look() {
+	chrt -i 0 taskset -c 0 sh -c "echo 1 >$root/groups/looks/occupancy_all" 2>/dev/null &
+	looker=$!
+	soon in_our_code $looker
+}
+look
+kill $looker
+soon is_gone $looker
+if is_gone $looker; then ok look-is-ended; else fail look-is-ended "$(cat /proc/$looker/stack)"; fi
+look
+if timeout 20 rmdir $root/groups/looks; then ok look-lets-rmdir; else fail look-lets-rmdir "it waits"; fi
+wait $looker
+same look-ends $? 1
+
 kill $busy
 wait $filling
 same filling-ends $? 0

@@ -118,7 +118,22 @@ impl Group {
     /// does not tell. The kernel looks anew each time, for some 10 ns a page of the
     /// machine.
     pub fn occupancy(&self) -> Result<Option<Occupancy>, HostError> {
-        let text = match self.control().key_values(&self.file("occupancy")) {
+        self.occupancy_in("occupancy")
+    }
+
+    /// The same, with all frames looked at, however much memory the machine has: some
+    /// 10 ns a page of it. The kernel looks while this waits.
+    pub fn occupancy_of_all(&self) -> Result<Option<Occupancy>, HostError> {
+        let file = self.file("occupancy_all");
+        match self.control().write(&file, "1") {
+            Err(error) if error.is_not_found() => return Ok(None),
+            looked => looked?,
+        }
+        self.occupancy_in("occupancy_all")
+    }
+
+    fn occupancy_in(&self, file: &str) -> Result<Option<Occupancy>, HostError> {
+        let text = match self.control().key_values(&self.file(file)) {
             Err(error) if error.is_not_found() => return Ok(None),
             text => text?,
         };

@@ -208,6 +208,14 @@ pub struct Held {
     pub by: Occupancy,
 }
 
+impl Held {
+    /// Whether others hold memory of an exclusive group's colours is known: some do, or all
+    /// memory was looked at.
+    fn tells(&self) -> bool {
+        self.by.one_of <= 1 || !self.exclusive || self.by.others() > 0
+    }
+}
+
 /// The verdict on a process.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
@@ -398,15 +406,19 @@ impl Report {
     }
 
     /// Looks who holds the memory of its groups' colours. A group that a rule made
-    /// does not tell.
-    pub fn look_who_holds(&mut self, control: &Control) -> Result<(), HostError> {
+    /// does not tell. With `whole` all memory is looked at, where a sample leaves it open
+    /// whether others hold some.
+    pub fn look_who_holds(&mut self, control: &Control, whole: bool) -> Result<(), HostError> {
         for group in self.groups.iter().filter(|group| !is_label(&group.name)) {
             let Ok(named) = control.group(&group.name) else {
                 continue;
             };
             if let Some(by) = named.occupancy()? {
                 let exclusive = named.is_exclusive()?;
-                let held = Held { exclusive, by };
+                let mut held = Held { exclusive, by };
+                if whole && !held.tells() {
+                    held.by = named.occupancy_of_all()?.unwrap_or(by);
+                }
                 self.occupancy.insert(group.name.clone(), held);
             }
         }
@@ -418,11 +430,7 @@ impl Report {
     pub fn untold(&self) -> impl Iterator<Item = &str> {
         let groups = self.groups.iter().filter(|group| group.set.is_some());
         let names = groups.map(|group| group.name.as_str());
-        let is_told = |held: &Held| {
-            let is_whole = held.by.one_of <= 1;
-            is_whole || !held.exclusive || held.by.others() > 0
-        };
-        names.filter(move |name| !self.occupancy.get(*name).is_some_and(is_told))
+        names.filter(move |name| !self.occupancy.get(*name).is_some_and(Held::tells))
     }
 
     /// Exclusive groups of it in whose colours others hold memory.

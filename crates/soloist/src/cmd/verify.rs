@@ -84,7 +84,7 @@ pub struct Args {
 enum Strict {
     /// Its own pages are in colour.
     Own,
-    /// And no other task holds memory in its exclusive colours (shown up to 16 GiB of memory).
+    /// And no other task holds memory in its exclusive colours.
     Banks,
 }
 
@@ -120,7 +120,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let mut report = verify(&host, pid, &map, groups)?;
     if let (Ok(control), None, None) = (&control, &args.bank_sets, &args.llc) {
         report.contradiction = contradiction(&host, control, &map, pid)?;
-        report.look_who_holds(control)?;
+        report.look_who_holds(control, args.strict == Some(Strict::Banks))?;
     }
     if let Some(path) = &args.svg {
         out::write(path, picture::svg(&report, &map))?;
@@ -147,7 +147,7 @@ fn are_alone(report: &Report) -> bool {
     for name in report.untold() {
         let why = match report.occupancy.get(name) {
             Some(held) => format!(
-                "none were seen in one stretch of memory in {}, and the module looks at no more",
+                "none were seen in one stretch of memory in {}, and the loaded module looks at no more",
                 held.by.one_of
             ),
             None if is_label(name) => {
