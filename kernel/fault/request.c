@@ -242,10 +242,12 @@ static struct verdict ask_supply(const struct sol_request *rq)
 		if (nid >= SOL_MAX_NODES || !sol_request_allows(rq, nid))
 			continue;
 		with_node_cells(&c, rq->id, nid) {
+			bool none = !sol_want_supplied(nid);
+
 			n++;
-			n_full += sol_node_full(c.node);
-			n_vain += READ_ONCE(c.node->outcome) != SOL_FOUND;
-			n_short += READ_ONCE(c.node->outcome) == SOL_NO_MEMORY;
+			n_full += none || sol_node_full(c.node);
+			n_vain += none || READ_ONCE(c.node->outcome) != SOL_FOUND;
+			n_short += none || READ_ONCE(c.node->outcome) == SOL_NO_MEMORY;
 		}
 	}
 	return (struct verdict){

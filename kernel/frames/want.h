@@ -57,6 +57,15 @@ struct sol_wants {
 /* By node; NULL: nobody supplies it. Written at load and unload only. */
 extern struct sol_wants *sol_wants[];
 
+/*
+ * Does a thread supply node @nid? Not one that came after the module was loaded: no frame of
+ * it has a colour (array.c).
+ */
+static inline bool sol_want_supplied(int nid)
+{
+	return READ_ONCE(sol_wants[nid]);
+}
+
 /* Group @id wants frames on node @nid. Any context. */
 void sol_want(u16 id, int nid);
 
