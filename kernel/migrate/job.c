@@ -103,14 +103,6 @@ static ssize_t show_stood(const struct sol_move_report *r, char *page, ssize_t n
 	return n + sysfs_emit_at(page, n, "stood_more %llu\n", r->stood[i]);
 }
 
-static void drain(const struct sol_job *job)
-{
-	if (job->spare)
-		sol_reap_drain_shared();
-	else
-		sol_reap_drain();
-}
-
 int sol_job_passes(struct sol_job *job, int (*pass)(void *ctx), void *ctx)
 {
 	struct sol_move_report *r = &job->report;
@@ -119,7 +111,7 @@ int sol_job_passes(struct sol_job *job, int (*pass)(void *ctx), void *ctx)
 	for (i = 0; i < PASSES && again > 0; i++) {
 		/* A page that waits in a CPU's batch for its LRU list can't be isolated. */
 		if (i == 1)
-			drain(job);
+			sol_reap_drain(!job->spare);
 		if (i && msleep_interruptible(PASS_PAUSE))
 			return -EINTR;
 		memset(r->stays, 0, sizeof(r->stays));

@@ -244,9 +244,9 @@ int sol_group_auto(struct sol_group *group, const struct sol_want *want)
 	struct stay before = stay_of(group);
 	int err = auto_once(group, want);
 
-	/* Pages of ended tasks may wait in an idle CPU's batch. */
+	/* Pages of ended tasks may wait in an idle CPU's batch. Any user's exec may ask. */
 	if (err == -ENOSPC || err == -EDQUOT) {
-		sol_reap_drain();
+		sol_reap_drain(!group->implicit);
 		err = auto_once(group, want);
 	}
 	if (!err)

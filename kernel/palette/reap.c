@@ -19,6 +19,7 @@
 #include <linux/workqueue.h>
 
 #include "../compat/workqueue.h"
+#include "../frames/isolated.h"
 #include "../group/group.h"
 #include "../hook/table.h"
 #include "../trace/trace.h"
@@ -124,15 +125,14 @@ static void drain_begin(void)
 }
 
 /* The caller may be any exec. */
-void sol_reap_drain(void)
+void sol_reap_drain(bool isolated)
 {
+	if (!isolated && sol_any_isolated()) {
+		sol_lazy_empty_batches(DRAIN_JIFFIES);
+		return;
+	}
 	drain_begin();
 	wait_for_completion_killable_timeout(&drained, DRAIN_JIFFIES);
-}
-
-void sol_reap_drain_shared(void)
-{
-	sol_lazy_empty_batches(DRAIN_JIFFIES);
 }
 
 /* ---- Removed groups ---- */

@@ -3,6 +3,8 @@
 #ifndef SOLOIST_REAP_H
 #define SOLOIST_REAP_H
 
+#include <linux/types.h>
+
 struct sol_group;
 
 /**
@@ -18,15 +20,13 @@ void sol_reap_now(void);
 
 /**
  * sol_reap_drain() - ask CPUs for pages that wait in batches for their LRU lists
+ * @isolated: isolated CPUs, too
  *
  * Those of ended tasks keep colours in use, and none of them can be isolated.
  *
  * Waits for a moment, and not until all have answered.
  */
-void sol_reap_drain(void);
-
-/* The same of CPUs that are not isolated. */
-void sol_reap_drain_shared(void);
+void sol_reap_drain(bool isolated);
 
 /**
  * sol_reap_init() - find what empties the kernel's batches

@@ -451,6 +451,40 @@ static void batches_are_spared(void)
 	guest_check(dismiss(&s), "isolated-batches-content", "it changed");
 }
 
+#define RULE	GUEST_ROOT "/rules/greedy"
+
+/* An exec of any user's that finds too few colours looks for pages of ended tasks. */
+static void exec_is_spared(void)
+{
+	pid_t alone, child;
+
+	set_kernel(COLLAPSE, "3600000");
+	mkdir(RULE, 0755);
+	if (guest_write("rules/greedy/path", "/bin/true") ||
+	    guest_writef("rules/greedy/colors", "%u", guest_map()->n_bank_sets) ||
+	    guest_write("rules/greedy/uid", "any") ||
+	    guest_write("rules/greedy/enabled", "1"))
+		guest_die("rule: %s", guest_status());
+	alone = wait_in_batch();
+	set_kernel(TRACING "/trace", "");
+	child = fork();
+	if (!child) {
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	waitpid(child, NULL, 0);
+	guest_check(guest_stat("rules/greedy/stats", "refused") > 0,
+		    "isolated-exec-refused", "%s", guest_read("rules/greedy/stats"));
+	guest_check(asked(LET_GO, NULL) || asked(DRAIN, NULL), "isolated-exec-looks",
+		    "no CPU was asked for pages");
+	guest_check(!asked(DRAIN, "[001]") && !asked(LET_GO, "[001]"), "isolated-exec",
+		    "CPU 1 was asked for pages");
+	rmdir(RULE);
+	set_kernel(COLLAPSE, "10000");
+	kill(alone, SIGKILL);
+	waitpid(alone, NULL, 0);
+}
+
 /* What runs on the isolated CPU is traced. */
 static void nothing_is_asked(void)
 {
@@ -458,6 +492,7 @@ static void nothing_is_asked(void)
 	if (set_kernel(WORKS, "1"))
 		guest_die("no tracepoint of workqueues");
 	batches_are_spared();
+	exec_is_spared();
 	sleep_is_spared();
 	set_kernel(WORKS, "0");
 }
