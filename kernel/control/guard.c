@@ -198,13 +198,34 @@ static ssize_t guard_settings_show(struct config_item *item, char *page)
 		s.per_task, s.by_bank, stop_name[s.hold]);
 }
 
+/*
+ * The list of @cpus and a newline, from @page[@at] on. Return: where the text ends; -EFBIG:
+ * it does not fit. A list that is cut would be another one.
+ */
+static ssize_t cpus_show(const struct cpumask *cpus, char *page, ssize_t at)
+{
+	size_t room = SOL_FILE_SIZE - 1 - at;
+	size_t len = sol_list_print(cpumask_bits(cpus), nr_cpu_ids, page + at, room);
+
+	if (len >= room)
+		return -EFBIG;
+	page[at + len] = '\n';
+	return at + len + 1;
+}
+
 static ssize_t guard_stats_show(struct config_item *item, char *page)
 {
-	return sysfs_emit(page,
-		"cpus %*pbl\nmaster %d\nperiods %llu\nlate %llu\nrestarts %llu\nrefused_restarts %llu\nstalled %d\nstalls %llu\n",
-		cpumask_pr_args(&sol_guard.ready), READ_ONCE(sol_guard.master),
-		sol_guard.periods, sol_guard.late, sol_guard.restarts,
-		sol_guard.refused, sol_guard.stalled, sol_guard.stalls);
+	const struct cpumask *ready = &sol_guard.ready;
+	ssize_t at = sysfs_emit(page,
+		"master %d\nperiods %llu\nlate %llu\nrestarts %llu\nrefused_restarts %llu\nstalled %d\nstalls %llu\ncpus ",
+		READ_ONCE(sol_guard.master), sol_guard.periods, sol_guard.late,
+		sol_guard.restarts, sol_guard.refused, sol_guard.stalled,
+		sol_guard.stalls);
+	ssize_t end = cpus_show(ready, page, at);
+
+	return end > 0 ? end :
+	       at + sysfs_emit_at(page, at, "%u, too many to list: cpuN/stats says which are ready\n",
+				  cpumask_weight(ready));
 }
 
 CONFIGFS_ATTR(guard_, settings);
@@ -401,8 +422,8 @@ ssize_t sol_bandwidth_show(const struct sol_group *group, char *page)
 		return -ENOMEM;	/* no words: any user may read */
 	if (sol_guard_reserved(group, cpus, &want)) {
 		at = want_show(&want, cpumask_weight(cpus), page);
-		at += sysfs_emit_at(page, at, " cpus=%*pbl\n",
-				    cpumask_pr_args(cpus));
+		at += sysfs_emit_at(page, at, " cpus=");
+		at = cpus_show(cpus, page, at);
 	} else {
 		at = sysfs_emit(page, "off\n");
 	}
