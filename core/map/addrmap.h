@@ -107,6 +107,22 @@ static inline u32 sol_map_set_node(const struct sol_map *map, u32 bank_set)
 }
 
 /**
+ * sol_map_node_cells() - the cells of a node, which are successive
+ * @map: a map from sol_map_parse()
+ * @node: any number
+ * @first: becomes the first of them
+ * Return: how many there are; 0: the map has no such node.
+ */
+static inline u32 sol_map_node_cells(const struct sol_map *map, u32 node,
+				     u32 *first)
+{
+	u32 n = map->n_llc << map->set_bits;
+
+	*first = node * n;
+	return node < map->n_nodes ? n : 0;
+}
+
+/**
  * sol_map_color_set() - the bank set that a bank colour belongs to
  * @map: a map from sol_map_parse()
  * @bc: bank colour, 0 to n_colors - 1

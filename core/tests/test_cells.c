@@ -53,6 +53,25 @@ TEST(cell_frames_are_what_visiting_counts)
 	}
 }
 
+TEST(each_cell_is_of_one_node)
+{
+	u32 n, node, first, count, cell, at;
+
+	for (n = 0; n < 60; n++) {
+		random_map(&map);
+		for (node = 0, at = 0; node < map.n_nodes; node++) {
+			count = sol_map_node_cells(&map, node, &first);
+			CHECK_EQ(first, at);
+			for (cell = first; cell < first + count; cell++)
+				CHECK_EQ(sol_map_set_node(&map, cell / map.n_llc),
+					 node);
+			at += count;
+		}
+		CHECK_EQ(at, map.n_cells);
+		CHECK_EQ(sol_map_node_cells(&map, map.n_nodes, &first), 0);
+	}
+}
+
 TEST(cell_frames_add_up_to_the_machine)
 {
 	static const char *const name[] = {

@@ -111,13 +111,13 @@ unsigned long sol_store_shrink(int nid, unsigned long n)
 {
 	static u32 begin;	/* racy: another cell each time */
 	unsigned long given = 0;
+	u32 cells = 0, first = 0, i, cell, pfn;
 	int users;
-	u32 cells = cells_begin(&users), i, cell, pfn;
 
+	if (cells_begin(&users))
+		cells = sol_map_node_cells(sol_store.map, nid, &first);
 	for (i = 0; i < cells && given < n; i++) {
-		cell = (READ_ONCE(begin) + i) % cells;
-		if (sol_cell_states[cell].nid != nid)
-			continue;
+		cell = first + (READ_ONCE(begin) + i) % cells;
 		while (given < n && sol_cell_spare(cell)) {
 			pfn = drain_one(cell, true);
 			if (pfn == SOL_NO_FRAME)
