@@ -13,6 +13,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::llc::{evicts, CacheProbe};
 
@@ -69,6 +70,17 @@ pub struct Sorted {
     pub others: Vec<u64>,
     /// Classes that there are.
     pub classes: f64,
+}
+
+/// Why no page colours of the cache are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Unseen {
+    /// Time was up.
+    #[error("no group of pages was found in time that pushes a line out: a longer --deadline may find one")]
+    Late,
+    /// There was time enough, but memory was too little, or noise too much.
+    #[error("no group of pages was found that pushes a line out: memory is too small for one (--memory), or noise hides it")]
+    NoGroup,
 }
 
 impl Eviction {
@@ -135,17 +147,19 @@ impl Eviction {
     }
 }
 
-/// As [`detect`], with pages that are sorted by the class that was looked at; `None`, too, where no
-/// group is found within `deadline`.
+/// As [`detect`], with pages that are sorted by the class that was looked at.
+///
+/// # Errors
+/// Why there is none, such as that no group is found within `deadline`.
 pub fn look(
     probe: &mut dyn CacheProbe,
     seed: u64,
     deadline: Duration,
     progress: &mut dyn FnMut(f64),
-) -> Option<(Eviction, Option<Sorted>)> {
+) -> Result<(Eviction, Option<Sorted>), Unseen> {
     let found = detect_within(probe, seed, Some(deadline), progress)?;
     let sorted = found.sort(probe, seed);
-    Some((found, sorted))
+    Ok((found, sorted))
 }
 
 /// Looks at the cache behind `probe`; `None`: no group pushes a line out, for lack of memory
@@ -155,7 +169,7 @@ pub fn detect(
     seed: u64,
     progress: &mut dyn FnMut(f64),
 ) -> Option<Eviction> {
-    detect_within(probe, seed, None, progress)
+    detect_within(probe, seed, None, progress).ok()
 }
 
 fn detect_within(
@@ -163,20 +177,23 @@ fn detect_within(
     seed: u64,
     deadline: Option<Duration>,
     progress: &mut dyn FnMut(f64),
-) -> Option<Eviction> {
+) -> Result<Eviction, Unseen> {
     let begun = Instant::now();
     let is_late = || deadline.is_some_and(|deadline| begun.elapsed() > deadline);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut pages = probe.pages();
     pages.shuffle(&mut rng);
     pages.truncate((POOL * probe.geometry().size / probe.page_bytes()) as usize);
-    let (target, group) = (0..TRIES).find_map(|turn| {
+    let mut of_one = |turn| {
         progress(turn as f64 / TRIES as f64 / 2.0);
         pages.rotate_left(1);
-        let (&target, others) = pages.split_first()?;
+        let (&target, others) = pages.split_first().ok_or(Unseen::NoGroup)?;
         let group = smallest(probe, target, others, &is_late)?;
-        Some((target, group))
-    })?;
+        Ok((target, group))
+    };
+    let mut tries = (0..TRIES).map(&mut of_one);
+    let is_over = |tried: &Result<_, _>| !matches!(tried, Err(Unseen::NoGroup));
+    let (target, group) = tries.find(is_over).unwrap_or(Err(Unseen::NoGroup))?;
     progress(0.5);
     let rest: Vec<u64> = pages
         .iter()
@@ -185,7 +202,7 @@ fn detect_within(
         .collect();
     let (held, tried) = holds(probe, target, &group, &mut rng);
     progress(0.6);
-    let asked = classes(probe, target, &group, &rest, progress)?;
+    let asked = classes(probe, target, &group, &rest, progress).ok_or(Unseen::NoGroup)?;
     // The target and its group are of the class, and were not among those asked.
     let taken = group.len() as f64 + 1.0;
     let of_all = |classes: f64| {
@@ -193,7 +210,7 @@ fn detect_within(
         all / (taken + rest / classes)
     };
     let (classes, least, most) = (of_all(asked.0), of_all(asked.1), asked.2.map(of_all));
-    Some(Eviction {
+    Ok(Eviction {
         group: group.len(),
         classes,
         least,
@@ -213,24 +230,24 @@ fn pushes(probe: &mut dyn CacheProbe, target: u64, pages: &[u64], place: u64) ->
 
 /// A group of `pages` none of which can be left out. Of one more parts than are needed one
 /// holds nothing that is needed, so it goes. Where a level before the last keeps what the
-/// last one does not have, lines of both are needed. `None`, too, where it is late.
+/// last one does not have, lines of both are needed.
 fn smallest(
     probe: &mut dyn CacheProbe,
     target: u64,
     pages: &[u64],
     is_late: &dyn Fn() -> bool,
-) -> Option<Vec<u64>> {
+) -> Result<Vec<u64>, Unseen> {
     let most = MOST_WAYS * probe.geometry().ways.max(1) as usize;
     let mut group = pages.to_vec();
     if !pushes(probe, target, &group, PLACE) {
-        return None;
+        return Err(Unseen::NoGroup);
     }
     loop {
         let (before, part) = (group.len(), group.len().div_ceil(most + 1).max(1));
         let mut from = 0;
         while from < group.len() {
             if is_late() {
-                return None;
+                return Err(Unseen::Late);
             }
             let mut without = group.clone();
             without.drain(from..(from + part).min(group.len()));
@@ -241,11 +258,14 @@ fn smallest(
         }
         match group.len() < before {
             true => {}
-            false if part > 1 => return None,
+            false if part > 1 => return Err(Unseen::NoGroup),
             false => break,
         }
     }
-    (group.len() <= most && pushes(probe, target, &group, PLACE)).then_some(group)
+    match group.len() <= most && pushes(probe, target, &group, PLACE) {
+        true => Ok(group),
+        false => Err(Unseen::NoGroup),
+    }
 }
 
 /// At how many other places the group pushes out the target's page.
@@ -444,14 +464,18 @@ mod tests {
     #[test]
     fn a_look_ends_at_its_deadline() {
         let mut model = Model::new(6, 48, Hash::Masks(Vec::new()), 0);
-        assert!(look(&mut model, 1, Duration::ZERO, &mut |_| {}).is_none());
-        // Of three tries each asks once whether all pages push the target out.
-        assert_eq!(model.calls, 3 * 9);
+        let found = look(&mut model, 1, Duration::ZERO, &mut |_| {});
+        assert_eq!(found.err(), Some(Unseen::Late));
+        // Only whether all pages push the target out.
+        assert_eq!(model.calls, 9);
     }
 
     #[test]
     fn nothing_is_claimed_where_no_line_is_pushed_out() {
         let mut model = Model::new(512, 16, Hash::Masks(Vec::new()), 7);
         assert_eq!(detect(&mut model, 1, &mut |_| {}), None);
+        // More time finds no more.
+        let found = look(&mut model, 1, Duration::MAX, &mut |_| {});
+        assert_eq!(found.err(), Some(Unseen::NoGroup));
     }
 }

@@ -641,10 +641,7 @@ impl Report {
         let found = probe.and_then(|probe| {
             let mut tell = |share| bar.set_position((100.0 * share) as u64);
             let found = eviction::look(probe, args.seed, args.cache_deadline(), &mut tell);
-            found.ok_or_else(|| {
-                "no group of pages was found that pushes a line out; a longer --deadline may find one"
-                    .to_owned()
-            })
+            found.map_err(|why| why.to_string())
         });
         bar.finish_and_clear();
         let found = found.map_err(|why| self.cache_why = Some(why)).ok()?;
