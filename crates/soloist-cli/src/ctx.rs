@@ -130,15 +130,19 @@ impl fmt::Display for Misuse {
 impl Error for Misuse {}
 
 /// Refuses files that can't be written, before the minutes that it takes to know what
-/// comes into them; each with its option.
+/// comes into them; each with its option. `-` names no file: where standard output has the
+/// command's answer, a second text would spoil both.
 ///
 /// # Errors
-/// That one has no directory, or is one.
+/// That one has no directory, or is one, or is `-`.
 pub fn check_files(files: &[(&str, Option<&Path>)]) -> Result<()> {
     for (option, file) in files {
         let Some(file) = file else { continue };
         let dir = file.parent().unwrap_or(Path::new(""));
         let why = match (dir.as_os_str().is_empty() || dir.is_dir(), file.is_dir()) {
+            _ if file.as_os_str() == "-" => {
+                format!("{option} -: standard output has this command's answer: name a file")
+            }
             (false, _) => format!("{option}: no directory {}", dir.display()),
             (true, true) => format!("{option}: {} is a directory", file.display()),
             (true, false) => continue,

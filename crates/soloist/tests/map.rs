@@ -49,6 +49,8 @@ fn a_file_that_can_t_be_written_is_refused_before_anything_is_measured() {
     let silicon = ["bench", "silicon", "--cpus=0", "--svg"];
     for (command, file, why) in [
         (detect, ".", "--output: . is a directory"),
+        (detect, "-", "--output -: standard output has"),
+        (silicon, "-", "--svg -: standard output has"),
         (silicon, ".", "--svg: . is a directory"),
         (silicon, "no/x", "--svg: no directory no"),
     ] {
@@ -57,6 +59,34 @@ fn a_file_that_can_t_be_written_is_refused_before_anything_is_measured() {
         let said = text(&found.stderr);
         assert!(said.contains(why), "{said}");
     }
+}
+
+/// Where the file is all that is printed, `-` asks for no more than no file does.
+#[test]
+fn a_machine_file_on_standard_output_has_two_names() {
+    let folder = TempDir::new().unwrap();
+    let table = folder.path().join("decodes.csv");
+    let row = |a: u64| {
+        format!(
+            "{a:#x},0,0,0,{},{},{}\n",
+            a >> 13 & 7,
+            a >> 16,
+            a >> 3 & 1023
+        )
+    };
+    let rows: String = (3..20).map(|bit| row(1 << bit)).collect();
+    let header = "address,node,channel,rank,bank,row,column\n";
+    fs::write(&table, [header, &row(0), &rows].concat()).unwrap();
+    let table = table.display().to_string();
+    let solve = |more: &[&str]| {
+        let mut command = soloist(&[&["map", "solve", &table], more].concat());
+        let out = command.current_dir(folder.path()).output().unwrap();
+        (out.status.code(), text(&out.stdout))
+    };
+    let plain = solve(&[]);
+    assert!(plain.1.contains("[map]"), "{plain:?}");
+    assert_eq!(solve(&["-o", "-"]), plain);
+    assert!(!folder.path().join("-").exists());
 }
 
 /// What of a Raspberry Pi 5's banks a kernel with large pages can tell apart.

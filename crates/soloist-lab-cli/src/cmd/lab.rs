@@ -228,6 +228,7 @@ fn bar(ctx: &Ctx, runs: usize) -> Result<ProgressBar> {
 
 impl Report {
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        soloist_cli::check_files(&[("--out", Some(&self.out))])?;
         let outcomes = outcomes(&self.dir)?;
         let all = outcomes.len();
         let (mut scenarios, mut tasks) = (Vec::new(), Vec::new());

@@ -139,6 +139,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
 
 impl Trace {
     fn run(&self, ctx: &Ctx) -> Result<ExitCode> {
+        soloist_cli::check_files(&[("--latencies", self.latencies.as_deref())])?;
         let machine = Machine::find(&self.machine).map_err(no_machine)?;
         let start = Instant::now();
         let Played {

@@ -248,6 +248,7 @@ fn kernel_of(arch: &str, kernel: &str) -> String {
 
 impl Guest {
     fn spec(self, command: Vec<OsString>) -> Result<Spec> {
+        soloist_cli::check_files(&[("--log", self.log.as_deref())])?;
         let root = source_root();
         let kernel = kernel::find(&kernel_of(&self.arch, &self.kernel), root.as_deref())?;
         let module = module(&self, &kernel, root.as_deref())?;

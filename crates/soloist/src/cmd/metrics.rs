@@ -41,6 +41,7 @@ pub fn metrics(args: MetricsArgs, ctx: &Ctx) -> Result<ExitCode> {
     if args.http {
         return serve();
     }
+    soloist_cli::check_files(&[("--textfile", args.textfile.as_deref())])?;
     let taken = take();
     if let Some(file) = &args.textfile {
         // What stands there is of another time: it must not stay.

@@ -104,6 +104,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         )
         .into());
     }
+    soloist_cli::check_files(&[("--svg", args.svg.as_deref())])?;
     let host = Host::live();
     let pid = args.pid.unwrap_or(std::process::id() as i32);
     let control = Control::open(&host);

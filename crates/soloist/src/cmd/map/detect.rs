@@ -104,7 +104,8 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
         return tools::read_registers(&args.registers, args.output.as_deref(), ctx);
     }
     // A missing directory is made. Said before minutes are spent.
-    if let Some(file) = args.output.as_deref().filter(|file| file.is_dir()) {
+    let is_no_file = |file: &&Path| file.is_dir() || file.as_os_str() == "-";
+    if let Some(file) = args.output.as_deref().filter(is_no_file) {
         check_files(&[("--output", Some(file))])?;
     }
     match &args.simulate {

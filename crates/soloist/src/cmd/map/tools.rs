@@ -221,6 +221,11 @@ fn about(name: &str, trust: Trust, source: String) -> About {
     }
 }
 
+/// The file of an `--output` whose text standard output has otherwise: `-` is that too.
+fn file_of(output: Option<&Path>) -> Option<&Path> {
+    output.filter(|path| path.as_os_str() != "-")
+}
+
 /// Checks a machine file by reading it back, and prints or writes it.
 fn emit(text: &str, output: Option<&Path>, ctx: &Ctx) -> Result<Machine> {
     let machine = Machine::parse(text, "the map that was found")?;
@@ -344,7 +349,7 @@ pub fn run_solve(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
         format!("solved from {} decodes", solved.rows),
     );
     let text = write::machine_file(&about, &plain_topology(&solved.map), &solved.map, &notes);
-    let output = args.output.as_deref();
+    let output = file_of(args.output.as_deref());
     let machine = emit(&text, output, ctx)?;
     // Who solves a table is often not its machine: whether it fits is asked there.
     let refused: Vec<String> = weigh::incomplete(&machine).into_iter().collect();
@@ -391,6 +396,7 @@ pub fn read_registers(args: &Registers, output: Option<&Path>, ctx: &Ctx) -> Res
     let name = args.name.as_deref().unwrap_or("decoded");
     let about = about(name, trust, source);
     let text = write::machine_file(&about, &plain_topology(&map), &map, &[]);
+    let output = file_of(output);
     let machine = emit(&text, output, ctx)?;
     let refused = match &args.dump {
         // A dump may be of another machine: whether it fits is asked there.
