@@ -30,7 +30,9 @@ pub struct Hole(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// Outside the machine.
-    #[error("the machine has no such place: some field is too large, or a hole lies there")]
+    #[error(
+        "the machine has no such place: a field is too large, or no memory of the node lies there"
+    )]
     NoSuchPlace,
     /// The map's functions do not determine an address.
     #[error("the map is not invertible: its functions leave address bits undetermined")]

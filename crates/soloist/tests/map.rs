@@ -311,6 +311,14 @@ fn a_place_that_a_machine_lacks_is_told_by_its_field() {
             ["opteron-6128", "--rank", "4"],
             "has 2 ranks, numbered from 2",
         ),
+        (
+            ["zen2", "--row", "131072"],
+            "--row 131072: the rows of zen2 on node 0 are within mask",
+        ),
+        (
+            ["opteron-6128", "--column", "1024"],
+            "--column 1024: the columns of opteron-6128 on node 0 are within mask",
+        ),
     ] {
         let refused = output(&[&["map", "encode", "-m"][..], &args].concat());
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");

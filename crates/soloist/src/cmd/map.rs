@@ -15,6 +15,7 @@ use soloist_core::{AddrMap, Dram, PageSize};
 use soloist_host::control::Control;
 use soloist_host::machine::{cpu_name, Host};
 use soloist_host::words::counted;
+use soloist_machine::function::Term;
 use soloist_machine::known::MACHINE_DIR;
 use soloist_machine::{known, Machine};
 use soloist_map::choice::Listed;
@@ -336,6 +337,7 @@ impl Encode {
         ] {
             in_range(field, value, number, first, name)?;
         }
+        printed_fit(machine, node, self)?;
         Ok(Dram {
             node,
             channel: self.channel,
@@ -359,6 +361,26 @@ fn in_range(field: &str, value: u32, number: u32, first: u32, name: &str) -> Res
         value + first,
         counted(number.into(), field)
     )))
+}
+
+/// Whether row and column have only bits that those of the node's layouts have.
+fn printed_fit(machine: &Machine, node: u32, asked: &Encode) -> Result<(), Misuse> {
+    let ranges = machine.map.ranges.iter();
+    let of_node = ranges.filter(|range| u32::from(range.node) == node);
+    let layouts: Vec<_> = of_node
+        .map(|range| &machine.map.layouts[range.layout])
+        .collect();
+    let rows: Vec<Term> = layouts.iter().flat_map(|of| of.row.clone()).collect();
+    let columns: Vec<Term> = layouts.iter().flat_map(|of| of.column.clone()).collect();
+    for (field, value, terms) in [("row", asked.row, rows), ("column", asked.column, columns)] {
+        let mask = terms.iter().fold(0_u64, |mask, term| mask | 1 << term.at);
+        if u64::from(value) & !mask != 0 {
+            let name = &machine.about.name;
+            let of = format!("the {field}s of {name} on node {node} are within mask {mask:#x}");
+            return Err(Misuse(format!("--{field} {value}: {of}")));
+        }
+    }
+    Ok(())
 }
 
 /// What the ranks of a node are numbered from, where its layouts agree.
