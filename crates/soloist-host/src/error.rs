@@ -1,8 +1,9 @@
 //! What can go wrong on a machine, in words that name the way out.
 
-use std::fmt::Display;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use soloist_machine::{FileError, KeyError};
 
 /// Reading or controlling the machine failed.
 #[derive(Debug, thiserror::Error)]
@@ -60,16 +61,9 @@ pub enum HostError {
         "{0:?} is no name: use up to 64 letters, digits, `-`, `_` and `.`, not starting with `.`"
     )]
     BadName(String),
-    /// A configuration is wrong.
-    #[error("{}{}: {why}", path.display(), line.map_or_else(String::new, |line| format!(":{line}")))]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1, where it is of one.
-        line: Option<usize>,
-        /// What is wrong.
-        why: String,
-    },
+    /// A configuration, or the kernel's own text, is not what it should be.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Groups that have tasks.
     #[error("in use by {}: their tasks would go on uncoloured; end them, or take them out with --force", .0.join(", "))]
     InUse(Vec<String>),
@@ -88,14 +82,6 @@ pub enum HostError {
         command: String,
         /// Why not.
         source: io::Error,
-    },
-    /// The kernel's own text could not be understood.
-    #[error("{path}: {text}")]
-    Unexpected {
-        /// The file.
-        path: PathBuf,
-        /// What was wrong with it.
-        text: String,
     },
     /// A file could not be read or written.
     #[error("{path}: {source}")]
@@ -116,38 +102,6 @@ pub enum HostError {
     Other(String),
 }
 
-/// What is wrong with a value of a configuration, and where that stands.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct KeyError {
-    /// The keys that lead to the value: `groups`, `video`, `bank_sets`.
-    pub keys: Vec<String>,
-    /// Names the place, as `[groups.video] bank_sets`, and says what is wrong.
-    pub message: String,
-}
-
-impl KeyError {
-    /// The value at `key` in the table that `table` leads to; `what` follows the place.
-    pub(crate) fn new(table: &[&str], key: &str, what: impl Display) -> Self {
-        Self {
-            keys: table
-                .iter()
-                .chain(&[key])
-                .map(ToString::to_string)
-                .collect(),
-            message: format!("[{}] {key}{what}", table.join(".")),
-        }
-    }
-
-    /// The whole table that `keys` lead to; `message` names it.
-    pub(crate) fn table(keys: &[&str], message: String) -> Self {
-        Self {
-            keys: keys.iter().map(ToString::to_string).collect(),
-            message,
-        }
-    }
-}
-
 impl HostError {
     /// A file or directory was not there.
     pub fn is_not_found(&self) -> bool {
@@ -157,6 +111,11 @@ impl HostError {
     /// The kernel had not enough of what was asked for.
     pub(crate) fn is_no_room(&self) -> bool {
         matches!(self, Self::Refused { errno, .. } if *errno == libc::ENOSPC)
+    }
+
+    /// The kernel's text at `path` is not what it should be.
+    pub(crate) fn unexpected(path: &Path, text: impl Into<String>) -> Self {
+        FileError::whole(path.display().to_string(), text).into()
     }
 
     /// An I/O error at `path`.

@@ -13,4 +13,4 @@ pub mod observe;
 pub mod run;
 pub mod words;
 
-pub use error::{HostError, KeyError};
+pub use error::HostError;

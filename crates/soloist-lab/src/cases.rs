@@ -7,12 +7,13 @@
 mod fields;
 mod names;
 
+use soloist_machine::KeyError;
 use soloist_play::policy::{linux, Policy, UnknownPolicy};
 use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramSpec;
 
 use crate::spec::number::as_u32;
-use crate::spec::{Mode, Number, Point, Reserve, Scenario, TaskSpec, Wrong};
+use crate::spec::{of_task, Mode, Number, Point, Reserve, Scenario, TaskSpec};
 
 /// One policy, mode and sweep value.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +60,7 @@ impl CaseTask {
 
 impl Scenario {
     /// All cases, with every task's work divided by `divide`.
-    pub fn cases(&self, divide: u64) -> Result<Vec<Case>, Wrong> {
+    pub fn cases(&self, divide: u64) -> Result<Vec<Case>, KeyError> {
         let mut cases = Vec::new();
         let points = self.points();
         if points.is_empty() {
@@ -67,7 +68,7 @@ impl Scenario {
         }
         if self.policies.is_empty() {
             let what = "`policies` needs at least one, such as [\"buddy\", \"camc\"]";
-            return Err(Wrong::at(&["policies"], what));
+            return Err(KeyError::at(&["policies"], what));
         }
         let modes: Vec<Option<Mode>> = match &self.regulator {
             Some(regulator) => regulator.modes()?.into_iter().map(Some).collect(),
@@ -75,11 +76,11 @@ impl Scenario {
         };
         for point in &points {
             let model = self.model_of(point);
-            model.map_err(|message| Wrong::at(&["model"], message))?;
+            model.map_err(|message| KeyError::at(&["model"], message))?;
         }
         for (number, name) in self.policies.iter().enumerate() {
             let policy: &'static dyn Policy = name.parse().map_err(|e: UnknownPolicy| {
-                Wrong::at(&["policies", &number.to_string()], e.to_string())
+                KeyError::at(&["policies", &number.to_string()], e.to_string())
             })?;
             for mode in &modes {
                 for point in &points {
@@ -92,14 +93,14 @@ impl Scenario {
     }
 
     /// A sweep without values.
-    fn no_values(&self) -> Wrong {
+    fn no_values(&self) -> KeyError {
         let empty = self.sweep.0.iter().position(|s| s.values.is_empty());
         let number = empty.unwrap_or(0).to_string();
         let path: &[&str] = match self.sweep.0.len() {
             1 => &["sweep", "values"],
             _ => &["sweep", &number, "values"],
         };
-        Wrong::at(path, "[sweep] needs at least one value")
+        KeyError::at(path, "[sweep] needs at least one value")
     }
 
     fn case(
@@ -108,17 +109,17 @@ impl Scenario {
         mode: Option<&Mode>,
         point: &Point,
         divide: u64,
-    ) -> Result<Case, Wrong> {
+    ) -> Result<Case, KeyError> {
         let only = mode.and_then(|m| m.only.as_deref());
         let runs = |spec: &TaskSpec| only.is_none_or(|name| spec.name == name);
         let mut tasks = Vec::new();
         for (number, spec) in self.tasks.iter().enumerate().filter(|(_, spec)| runs(spec)) {
             let resolved = self.tasks_of(spec, point, divide, only.is_none());
-            tasks.extend(resolved.map_err(|message| Wrong::of_task(number, message))?);
+            tasks.extend(resolved.map_err(|message| of_task(number, message))?);
         }
         if tasks.iter().all(CaseTask::is_background) {
             let what = "every task is `background`: none to wait for";
-            return Err(Wrong::at(&["task"], what));
+            return Err(KeyError::at(&["task"], what));
         }
         let identifier = match mode {
             Some(mode) => format!("{}_{mode}", policy.name()),

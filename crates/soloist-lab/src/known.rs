@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use soloist_machine::{FileError, FileText};
+use soloist_machine::{FileError, FileText, KeyError};
 use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramKind;
 use toml::de::{DeTable, Deserializer};
 
 use crate::claims::{check_claims, check_plot};
-use crate::spec::{Scenario, TaskSpec, Wrong};
+use crate::spec::{of_task, Scenario, TaskSpec};
 
 macro_rules! built_in {
     ($($name:literal),* $(,)?) => {
@@ -125,12 +125,12 @@ pub(crate) fn read(table: Deserializer<'_>, place: FileText<'_>) -> Result<Scena
 }
 
 /// Reads what the file names, and checks that all of it can be.
-fn complete(scenario: &mut Scenario, file: &str) -> Result<(), Wrong> {
+fn complete(scenario: &mut Scenario, file: &str) -> Result<(), KeyError> {
     scenario.check()?;
     let beside = Path::new(file).parent().unwrap_or(Path::new(""));
     for (number, task) in scenario.tasks.iter_mut().enumerate() {
         let recorded = recorded(task, beside);
-        task.recorded = recorded.map_err(|what| Wrong::of_task(number, what))?;
+        task.recorded = recorded.map_err(|what| of_task(number, what))?;
     }
     let cases = scenario.cases(1)?;
     check_claims(scenario, &cases)?;

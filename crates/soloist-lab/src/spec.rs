@@ -17,13 +17,13 @@ pub mod task;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use soloist_machine::{FileError, FileText};
+use soloist_machine::{FileError, FileText, KeyError};
 use toml::de::{DeTable, Deserializer};
 
 use number::resolve_sweep;
 
 pub use claim::{Basis, Claim, ClaimKind, Over};
-pub use error::{Source, Wrong};
+pub use error::{of_task, Source};
 pub use number::Number;
 pub use regulator::{Mode, RegulatorSpec, Reserve, ReserveSpec};
 pub use sweep::{Point, Sweep, Sweeps};
@@ -178,9 +178,9 @@ impl Scenario {
     }
 
     /// Numbers that can be.
-    pub fn check(&self) -> Result<(), Wrong> {
+    pub fn check(&self) -> Result<(), KeyError> {
         let about = &self.experiment;
-        let wrong = |key: &str, what| Wrong::at(&["experiment", key], what);
+        let wrong = |key: &str, what| KeyError::at(&["experiment", key], what);
         check_id(&about.id).map_err(|what| wrong("id", what))?;
         for (key, value, top) in [("used", about.used, 0.99), ("scatter", about.scatter, 1.0)] {
             if !(0.0..=top).contains(&value) {

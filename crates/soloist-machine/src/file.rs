@@ -3,11 +3,14 @@
 //!
 //! [`FileText`] is a file's name and text. It makes a [`FileError`] from what the
 //! reader of the file knows: the span of a TOML value ([`FileText::error`]), the keys
-//! that lead to one ([`FileText::line_of`]), or an error of the TOML parser
+//! that lead to one ([`KeyError`]), or an error of the TOML parser
 //! ([`FileText::toml`]). A reader that counts lines itself takes
 //! [`FileError::in_line`].
+//!
+//! A crate has an error type of its own only for kinds that its callers tell apart; what
+//! one of these says of a file is a [`FileError`] inside.
 
-use std::fmt;
+use std::fmt::{self, Display};
 use std::ops::Range;
 use std::path::Path;
 
@@ -50,7 +53,7 @@ impl FileError {
     }
 }
 
-impl fmt::Display for FileError {
+impl Display for FileError {
     /// `file:3: message`, without what is not known; `line 3: message` of no file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.file.as_str(), self.line) {
@@ -60,6 +63,34 @@ impl fmt::Display for FileError {
             (file, line) => write!(f, "{file}:{line}: ")?,
         }
         f.write_str(&self.message)
+    }
+}
+
+/// What is wrong with a value of a TOML file, for one who knows neither file nor line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct KeyError {
+    /// Keys of tables, and numbers, from 0, of elements of lists: `groups`, `video`,
+    /// `bank_sets`.
+    pub keys: Vec<String>,
+    /// What was wrong, what was expected, and what to do.
+    pub message: String,
+}
+
+impl KeyError {
+    /// An error of the value or table that `keys` lead to.
+    pub fn at(keys: &[&str], message: impl Into<String>) -> Self {
+        Self {
+            keys: keys.iter().map(ToString::to_string).collect(),
+            message: message.into(),
+        }
+    }
+
+    /// An error of the value at `key` in the table that `table` leads to, whose message
+    /// begins with its place, as `[groups.video] bank_sets`; `what` follows.
+    pub fn of(table: &[&str], key: &str, what: impl Display) -> Self {
+        let place = format!("[{}] {key}{what}", table.join("."));
+        Self::at(&[table, &[key]].concat(), place)
     }
 }
 
@@ -107,6 +138,12 @@ impl FileText<'_> {
     /// An error of what stands at `span`.
     pub fn error(&self, span: Range<usize>, message: impl Into<String>) -> FileError {
         FileError::in_line(self.file, self.line(span.start), message)
+    }
+
+    /// An error of what the keys lead to, with its line.
+    #[must_use]
+    pub fn of_key(&self, wrong: KeyError) -> FileError {
+        FileError::in_line(self.file, self.line_of(&wrong.keys), wrong.message)
     }
 
     /// What the TOML parser has to say.
@@ -195,6 +232,22 @@ mod tests {
         ] {
             assert_eq!(file.line_of(path), line, "{path:?}");
         }
+    }
+
+    #[test]
+    fn an_error_of_a_key_leads_to_its_line_or_to_none() {
+        let text = "[groups.a]\nllc = '0'\n";
+        let file = FileText {
+            file: "c.toml",
+            text,
+        };
+        let said = |table: &[&str], key| file.of_key(KeyError::of(table, key, ": x")).to_string();
+        assert_eq!(said(&["groups", "a"], "llc"), "c.toml:2: [groups.a] llc: x");
+        assert_eq!(
+            said(&["groups", "a"], "reserve"),
+            "c.toml:1: [groups.a] reserve: x"
+        );
+        assert_eq!(said(&["guard"], "event"), "c.toml: [guard] event: x");
     }
 
     #[test]

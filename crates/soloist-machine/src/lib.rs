@@ -31,7 +31,7 @@ pub mod write;
 
 pub use about::{About, HostFit, Trust};
 pub use cache::{Bytes, Cache, Caches};
-pub use file::{FileError, FileText};
+pub use file::{FileError, FileText, KeyError};
 pub use machine::Machine;
 pub use ram::RamRange;
 pub use similar::{did_you_mean, similar};

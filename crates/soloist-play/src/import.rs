@@ -17,6 +17,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use soloist_core::FRAME_SHIFT;
+use soloist_machine::FileError;
 use soloist_memory::cache::Filter;
 use soloist_memory::trace::{self, Reader};
 use soloist_record::meta::{self, Cache, Program, Stream, Streams, Thread};
@@ -74,30 +75,13 @@ pub enum ImportError {
     /// A text trace can't be read.
     #[error(transparent)]
     Text(#[from] soloist_memory::error::Error),
-    /// The file can't be read.
-    #[error("{file}: {source}")]
-    Io {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    /// A file can't be read or made, has nothing in it, or is no such trace, or not one
+    /// that can be played.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A recording lies there already, or a part of one.
     #[error("{0}")]
     Taken(String),
-    /// Nothing is in it.
-    #[error("{0}: nothing is in it")]
-    Empty(PathBuf),
-    /// It is no such trace, or not one that can be played.
-    #[error("{file}: byte {offset}: {why}")]
-    Foreign {
-        /// The file.
-        file: PathBuf,
-        /// Where.
-        offset: u64,
-        /// Why.
-        why: String,
-    },
     /// The machine has no caches that a trace could go through.
     #[error("no l1d among the machine's private caches")]
     NoCaches,
@@ -163,10 +147,15 @@ pub fn import(
 }
 
 fn io(file: &Path) -> impl FnOnce(std::io::Error) -> ImportError + '_ {
-    |source| ImportError::Io {
-        file: file.to_path_buf(),
-        source,
-    }
+    |source| wrong(file, source.to_string())
+}
+
+fn foreign(file: &Path, offset: u64, why: String) -> ImportError {
+    wrong(file, format!("byte {offset}: {why}"))
+}
+
+fn wrong(file: &Path, why: impl Into<String>) -> ImportError {
+    FileError::whole(file.display().to_string(), why).into()
 }
 
 /// Removes what was written to `out`, where nothing of a recording was before, and `out` itself
@@ -201,7 +190,7 @@ fn take<'a>(
             }
         }
         if taker.taken() == before {
-            return Err(ImportError::Empty(file.clone()));
+            return Err(wrong(file, "nothing is in it"));
         }
     }
     taker.finish(target)

@@ -146,7 +146,7 @@ impl Order {
         let RunError::Wrong { wrong, .. } = error else {
             return None;
         };
-        let path: Vec<&str> = wrong.path.iter().map(String::as_str).collect();
+        let path: Vec<&str> = wrong.keys.iter().map(String::as_str).collect();
         match path[..] {
             ["experiment", "machine"] => {
                 let machine = self.machine.as_ref()?;

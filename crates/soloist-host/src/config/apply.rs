@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 use soloist_core::{cpu_list, format_size, parse_size, AddrMap, NumList};
-use soloist_machine::did_you_mean;
+use soloist_machine::{did_you_mean, KeyError};
 
 use crate::config::file::{Config, GroupConfig, RuleConfig};
 use crate::config::order::loosened;
@@ -15,7 +15,6 @@ use crate::control::{
     check_colors, check_events_here, colors_of, in_use, Bandwidth, Control, Group, Guard,
     KeyValues, Mode, LIMIT_DEFAULT,
 };
-use crate::error::KeyError;
 use crate::machine::Host;
 use crate::run::HeldSignals;
 use crate::HostError;
@@ -133,7 +132,7 @@ pub fn plan(
     check_order(wanted, &now)?;
     for (name, rule) in &wanted.rules {
         check_colors(rule.colors, map)
-            .map_err(|why| KeyError::new(&["rules", name], "colors", format!(" {why}")))?;
+            .map_err(|why| KeyError::of(&["rules", name], "colors", format!(" {why}")))?;
         plan.rule(name, rule, now.rules.get(name));
     }
     let named = |name: &String| wanted.groups.contains_key(name);
@@ -160,7 +159,7 @@ fn check_order(wanted: &Config, now: &Config) -> Result<(), HostError> {
             let what = format!(
                 "[rules.{name}]: {other} stands before it in the file, but this rule is there already and is asked first: `soloist rule rm {name}`, then apply again"
             );
-            return Err(KeyError::table(&["rules", name], what).into());
+            return Err(KeyError::at(&["rules", name], what).into());
         }
         last = Some((at, name));
     }
@@ -188,8 +187,8 @@ fn check_cpus(wanted: &Config, control: &Control) -> Result<(), HostError> {
         if let Some(cpu) = cpus.iter().find(|&&cpu| cpu > last) {
             let what = format!(": there is no CPU {cpu}: this machine has CPUs 0-{last}");
             return Err(HostError::Key(match group {
-                Some(name) => KeyError::new(&["groups", name], "cpus", what),
-                None => KeyError::table(&["cpus"], format!("[cpus]{what}")),
+                Some(name) => KeyError::of(&["groups", name], "cpus", what),
+                None => KeyError::at(&["cpus"], format!("[cpus]{what}")),
             }));
         }
     }
@@ -206,7 +205,7 @@ fn settings_changed(
         if let Some(key) = wanted.keys().find(|key| !now.contains_key(*key)) {
             let like = did_you_mean(key, now.keys().map(String::as_str));
             let what = format!(": no such setting{like}");
-            return Err(KeyError::new(&["guard"], key, what).into());
+            return Err(KeyError::of(&["guard"], key, what).into());
         }
     }
     let moved = |key: &str| wanted.get(key).is_some_and(|v| of_now(key) != Some(v));
@@ -279,7 +278,7 @@ impl Steps {
         let list = |key: &str, text: &str, limit| {
             NumList::parse(text, limit)
                 .map(|list| list.to_string())
-                .map_err(|e| KeyError::new(&["groups", name], key, format!(" {text}: {e}")))
+                .map_err(|e| KeyError::of(&["groups", name], key, format!(" {text}: {e}")))
         };
         let sets = list("bank_sets", &wanted.bank_sets, map.n_bank_sets())?;
         let llc = list("llc", &wanted.llc, map.n_llc())?;
@@ -581,7 +580,7 @@ fn check_room(of: &Change, map: &AddrMap) -> Result<(), HostError> {
         return Ok(());
     };
     let bytes = colors.bytes(map);
-    let wrong = |key, what: String| Err(KeyError::new(&["groups", name], key, what).into());
+    let wrong = |key, what: String| Err(KeyError::of(&["groups", name], key, what).into());
     if bytes == 0 {
         let what = format!(": no page of {} is in {colors}", map.name());
         return wrong("llc", what);

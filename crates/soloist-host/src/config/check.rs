@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use soloist_core::{cpu_list, NumList};
-use soloist_machine::did_you_mean;
+use soloist_machine::{did_you_mean, KeyError};
 
 use crate::config::file::{Config, GroupConfig};
 use crate::control::{check_event, Bandwidth, Mode};
-use crate::error::KeyError;
 
 const MAX_RATE: u64 = 10_000_000_000_000;
 
@@ -59,7 +58,7 @@ fn list(text: &str) -> Result<NumList, String> {
 fn lists(name: &str, group: &GroupConfig) -> Result<(), KeyError> {
     for (key, text) in [("bank_sets", &group.bank_sets), ("llc", &group.llc)] {
         list(text)
-            .map_err(|why| KeyError::new(&["groups", name], key, format!(" {text}: {why}")))?;
+            .map_err(|why| KeyError::of(&["groups", name], key, format!(" {text}: {why}")))?;
     }
     Ok(())
 }
@@ -90,7 +89,7 @@ fn alone(group: &Named, other: &Named) -> Result<(), KeyError> {
                 " {own}: {what} {both} are group {}'s too, and {} is exclusive: it shares none",
                 other.name, alone.name
             );
-            return Err(KeyError::new(&["groups", group.name], key, what));
+            return Err(KeyError::of(&["groups", group.name], key, what));
         }
     }
     Ok(())
@@ -104,7 +103,7 @@ fn own_cgroup(group: &Named, other: &Named) -> Result<(), KeyError> {
     };
     let paths = group.config.cgroups.iter();
     match paths.map(|p| p.trim_end_matches('/')).find(is_theirs) {
-        Some(own) => Err(KeyError::new(
+        Some(own) => Err(KeyError::of(
             &["groups", group.name],
             "cgroup",
             format!(
@@ -120,7 +119,7 @@ fn own_cgroup(group: &Named, other: &Named) -> Result<(), KeyError> {
 
 fn settings(guard: &BTreeMap<String, String>) -> Result<(), KeyError> {
     for (key, value) in guard {
-        setting(key, value).map_err(|why| KeyError::new(&["guard"], key, format!(": {why}")))?;
+        setting(key, value).map_err(|why| KeyError::of(&["guard"], key, format!(": {why}")))?;
     }
     let number = |key: &str| guard.get(key).and_then(|text| text.parse::<u64>().ok());
     let peak = number("peak").filter(|&peak| peak > 0);
@@ -128,7 +127,7 @@ fn settings(guard: &BTreeMap<String, String>) -> Result<(), KeyError> {
         if let (Some(rate), Some(peak)) = (number(key), peak) {
             if rate > peak {
                 let what = format!(": {rate} is above the peak, {peak}");
-                return Err(KeyError::new(&["guard"], key, what));
+                return Err(KeyError::of(&["guard"], key, what));
             }
         }
     }
@@ -181,7 +180,7 @@ fn reservations(config: &Config) -> Result<(), KeyError> {
                 let what = format!(
                     ": CPU {cpu} already has a reservation, of {other}; it can have only one"
                 );
-                return Err(KeyError::new(table, key, what));
+                return Err(KeyError::of(table, key, what));
             }
         }
         let rates = text.parse::<Bandwidth>().map(|bandwidth| bandwidth.rates());
@@ -212,7 +211,7 @@ fn reservations(config: &Config) -> Result<(), KeyError> {
         if let Some(limit) = limit.filter(|&limit| sum > limit + limit / 100) {
             let what =
                 format!(": {limit} bytes per second, less than the reservations' sum, {sum}");
-            return Err(KeyError::new(&["guard"], key, what));
+            return Err(KeyError::of(&["guard"], key, what));
         }
     }
     Ok(())

@@ -2,15 +2,15 @@
 //! save` writes and `soloist apply` makes true (docs/reference/config.md).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use indexmap::IndexMap;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Spanned;
 
+use soloist_machine::KeyError;
+
 use crate::control::{Bandwidth, Control, Exhaust, Group, Guard, Mode, Rule, Text};
-use crate::error::KeyError;
 use crate::machine::{find_existing, is_of_systemd, user_id, Host};
 use crate::run::is_of_one_run;
 use crate::HostError;
@@ -42,7 +42,7 @@ pub struct Config {
     pub rules: IndexMap<String, RuleConfig>,
     /// The file and its text, to name lines by.
     #[serde(skip)]
-    pub source: Option<(PathBuf, String)>,
+    pub source: Option<(String, String)>,
 }
 
 /// A group.
@@ -209,7 +209,7 @@ impl Config {
             for path in &mut group.cgroups {
                 let found = find_existing(host, path, group.cgroup_later).map_err(|error| {
                     let what = format!(": {error} (cgroup_later = true)");
-                    KeyError::new(&["groups", name], "cgroup", what)
+                    KeyError::of(&["groups", name], "cgroup", what)
                 })?;
                 let words = found.words();
                 later.extend(words.map(|words| format!("[groups.{name}] cgroup: {words}")));

@@ -1,15 +1,14 @@
 //! Reads a configuration file and says in which line it is wrong.
 
-use std::fs;
 use std::path::Path;
 
 use soloist_core::{cpu_list, parse_size};
-use soloist_machine::FileText;
+use soloist_machine::file::read_text;
+use soloist_machine::{FileError, FileText, KeyError};
 
 use crate::config::check;
 use crate::config::file::Config;
 use crate::control::{check_name, Bandwidth};
-use crate::error::KeyError;
 use crate::machine::EVERYTHING_ELSE;
 use crate::run::check_lasting_name;
 use crate::HostError;
@@ -18,55 +17,45 @@ impl Config {
     /// Reads a file, and refuses what contradicts itself; an error names it and the
     /// line.
     pub fn read(path: &Path) -> Result<Self, HostError> {
-        let text = fs::read_to_string(path).map_err(|e| HostError::io(path, e))?;
-        let wrong = |(line, why)| HostError::Config {
-            path: path.to_owned(),
-            line,
-            why,
+        let (text, file) = read_text(path)?;
+        let place = FileText {
+            file: &file,
+            text: &text,
         };
-        let mut this = Self::read_text(&text).map_err(wrong)?;
-        check::check(&this).map_err(|error| wrong(in_line(&text, error)))?;
-        this.source = Some((path.to_owned(), text));
+        let mut this = Self::read_text(place)?;
+        check::check(&this).map_err(|error| place.of_key(error))?;
+        this.source = Some((file, text));
         Ok(this)
     }
 
     /// What [`Config::read`] would refuse in a file with this text.
     pub(crate) fn check_text(text: &str) -> Result<(), String> {
-        let this = Self::parse(text)?;
+        let this = Self::parse(text).map_err(|error| error.to_string())?;
         check::check(&this).map_err(|error| error.to_string())
     }
 
     /// Reads its text.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        Self::read_text(text).map_err(|(line, why)| match line {
-            Some(line) => format!("line {line}: {why}"),
-            None => why,
-        })
+    pub fn parse(text: &str) -> Result<Self, FileError> {
+        Self::read_text(FileText { file: "", text })
     }
 
-    fn read_text(text: &str) -> Result<Self, (Option<usize>, String)> {
-        let file = FileText { file: "", text };
-        let this: Self = toml::from_str(text).map_err(|error| {
-            let wrong = file.toml(&error);
-            (Some(wrong.line).filter(|&line| line > 0), wrong.message)
-        })?;
-        match this.check() {
-            Err(error) => Err(in_line(text, error)),
-            Ok(()) => Ok(this),
-        }
+    fn read_text(place: FileText<'_>) -> Result<Self, FileError> {
+        let this: Self = toml::from_str(place.text).map_err(|error| place.toml(&error))?;
+        this.check().map_err(|error| place.of_key(error))?;
+        Ok(this)
     }
 
     /// Names the line that an error of this configuration is about, where that is
     /// known.
     pub fn located(&self, error: HostError) -> HostError {
-        let HostError::Key(wrong) = &error else {
+        let (HostError::Key(wrong), Some((file, text))) = (&error, &self.source) else {
             return error;
         };
-        let at = self.source.as_ref().and_then(|(path, text)| {
-            let line = line_of(text, &wrong.keys)?;
-            Some(format!("{}:{line}: {wrong}", path.display()))
-        });
-        at.map_or(error, HostError::Request)
+        let located = FileText { file, text }.of_key(wrong.clone());
+        match located.line {
+            0 => error,
+            _ => HostError::Request(located.to_string()),
+        }
     }
 
     /// What toml can't know.
@@ -74,7 +63,7 @@ impl Config {
         for (name, group) in &self.groups {
             named("groups", name)?;
             let wrong =
-                |key: &str, why: String| KeyError::new(&["groups", name], key, format!(": {why}"));
+                |key: &str, why: String| KeyError::of(&["groups", name], key, format!(": {why}"));
             let no_path = |path: &&String| {
                 let path = path.as_str();
                 path != EVERYTHING_ELSE && (!path.starts_with('/') || path == "/")
@@ -101,7 +90,7 @@ impl Config {
             named("rules", name)?;
             let wrong = |key: &str, why: &str| {
                 let what = format!(": {why}");
-                Err(KeyError::new(&["rules", name], key, what))
+                Err(KeyError::of(&["rules", name], key, what))
             };
             if !rule.path.starts_with(['/', '*']) {
                 return wrong(
@@ -119,7 +108,7 @@ impl Config {
             }
         }
         for (cpu, text) in &self.cpus {
-            let wrong = |why: String| KeyError::new(&["cpus"], cpu, format!(": {why}"));
+            let wrong = |why: String| KeyError::of(&["cpus"], cpu, format!(": {why}"));
             // As the kernel writes it: its directory has that name.
             let number = cpu.parse::<u32>().map(|number| number.to_string());
             if number.as_ref() != Ok(cpu) {
@@ -140,31 +129,5 @@ fn named(kind: &str, name: &str) -> Result<(), KeyError> {
     };
     check_name(name)
         .and(lasting)
-        .map_err(|e| KeyError::table(&[kind, name], format!("[{kind}.{name:?}]: {e}")))
-}
-
-/// The line of an error, from 1, where it is of one, and its words.
-fn in_line(text: &str, error: KeyError) -> (Option<usize>, String) {
-    (line_of(text, &error.keys), error.message)
-}
-
-/// The line, from 1, of the value that `keys` lead to, or of the innermost table around it.
-fn line_of(text: &str, keys: &[String]) -> Option<usize> {
-    let line = FileText { file: "", text }.line_of(keys);
-    Some(line).filter(|&line| line > 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Where keys stand in TOML's forms is a test of [`FileText`].
-    #[test]
-    fn an_error_leads_to_its_line_or_to_none() {
-        let text = "[groups.a]\nllc = '0'\n";
-        let line = |table: &[&str], key| line_of(text, &KeyError::new(table, key, ": x").keys);
-        assert_eq!(line(&["groups", "a"], "llc"), Some(2));
-        assert_eq!(line(&["groups", "a"], "reserve"), Some(1));
-        assert_eq!(line(&["guard"], "event"), None);
-    }
+        .map_err(|e| KeyError::at(&[kind, name], format!("[{kind}.{name:?}]: {e}")))
 }

@@ -98,10 +98,10 @@ impl Control {
     }
 
     fn not_ours(&self, name: &str) -> HostError {
-        HostError::Unexpected {
-            path: self.path(name),
-            text: "not the answers to what was asked: does another program ask too?".into(),
-        }
+        HostError::unexpected(
+            &self.path(name),
+            "not the answers to what was asked: does another program ask too?",
+        )
     }
 }
 

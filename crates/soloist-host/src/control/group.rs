@@ -257,12 +257,8 @@ impl Group {
 
     /// Its colours.
     pub fn colors(&self, map: &AddrMap) -> Result<ColorSet, HostError> {
-        colors_of(map, &self.get("bank_set")?, &self.get("llc_color")?).map_err(|text| {
-            HostError::Unexpected {
-                path: self.control.path(&self.file("bank_set")),
-                text,
-            }
-        })
+        colors_of(map, &self.get("bank_set")?, &self.get("llc_color")?)
+            .map_err(|text| HostError::unexpected(&self.control.path(&self.file("bank_set")), text))
     }
 
     /// Memory nodes that its colours are on.
@@ -299,9 +295,8 @@ impl Group {
     /// What happens when its colours have no page left.
     pub fn exhaust(&self) -> Result<Exhaust, HostError> {
         let text = self.get("exhaust")?;
-        text.parse().map_err(|text| HostError::Unexpected {
-            path: self.control.path(&self.file("exhaust")),
-            text,
+        text.parse().map_err(|text: String| {
+            HostError::unexpected(&self.control.path(&self.file("exhaust")), text)
         })
     }
 

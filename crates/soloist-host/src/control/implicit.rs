@@ -91,10 +91,8 @@ impl Control {
 
     /// The groups that have no directory, by number.
     pub fn implicit_groups(&self, map: &AddrMap) -> Result<Vec<ImplicitGroup>, HostError> {
-        parse(&self.read("implicit")?, map).map_err(|text| HostError::Unexpected {
-            path: self.path("implicit"),
-            text,
-        })
+        parse(&self.read("implicit")?, map)
+            .map_err(|text| HostError::unexpected(&self.path("implicit"), text))
     }
 }
 

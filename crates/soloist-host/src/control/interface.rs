@@ -48,10 +48,7 @@ impl Control {
     pub fn map(&self) -> Result<AddrMap, HostError> {
         let text = self.map_text()?.ok_or(HostError::NoMap)?;
         self.parse_map(&text)
-            .map_err(|refusal| HostError::Unexpected {
-                path: self.dir.join("map"),
-                text: refusal.to_string(),
-            })
+            .map_err(|refusal| HostError::unexpected(&self.dir.join("map"), refusal.to_string()))
     }
 
     /// The map of a text, for pages of this kernel's size.

@@ -1,9 +1,8 @@
 //! What the guard's events count (kernel/guard/counter.c) of the lines that a
 //! processor moves: a limit holds back no more than that.
 
-use soloist_machine::did_you_mean;
+use soloist_machine::{did_you_mean, KeyError};
 
-use crate::error::KeyError;
 use crate::machine::{lacking_event, Host};
 use crate::HostError;
 
@@ -88,7 +87,7 @@ pub(crate) fn check_events_here<'a>(
         .filter(|(key, _)| ["event", "write_event"].contains(key));
     for (key, event) in events {
         if let Some(why) = lacking_event(host, event) {
-            return Err(KeyError::new(&["guard"], key, format!(": {why}")).into());
+            return Err(KeyError::of(&["guard"], key, format!(": {why}")).into());
         }
     }
     Ok(())

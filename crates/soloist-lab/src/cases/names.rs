@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use soloist_machine::KeyError;
+
 use super::Case;
-use crate::spec::{Scenario, Wrong};
+use crate::spec::{of_task, Scenario};
 
 /// Refuses what would be measured under one name and is two things.
 ///
 /// # Errors
 /// Names the element that stands twice in a list, or the tasks whose values share a name.
-pub(super) fn check(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
+pub(super) fn check(scenario: &Scenario, cases: &[Case]) -> Result<(), KeyError> {
     twice(&["policies"], &scenario.policies)?;
     if let Some(regulator) = &scenario.regulator {
         twice(&["regulator", "modes"], &regulator.modes)?;
@@ -25,19 +27,19 @@ pub(super) fn check(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
 }
 
 /// Each element of the list at `path` once.
-fn twice<T: PartialEq + Display>(path: &[&str], list: &[T]) -> Result<(), Wrong> {
+fn twice<T: PartialEq + Display>(path: &[&str], list: &[T]) -> Result<(), KeyError> {
     match (1..list.len()).find(|&n| list[..n].contains(&list[n])) {
         Some(n) => {
             let key = path.last().copied().unwrap_or_default();
             let what = format!("`{}` is in `{key}` twice", list[n]);
-            Err(Wrong::at(&[path, &[&n.to_string()]].concat(), what))
+            Err(KeyError::at(&[path, &[&n.to_string()]].concat(), what))
         }
         None => Ok(()),
     }
 }
 
 /// Values are named `CASE_TASK_METRIC`: those of `a_b` in `x` and of `b` in `x_a` alike.
-fn stems(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
+fn stems(scenario: &Scenario, cases: &[Case]) -> Result<(), KeyError> {
     let mut known: BTreeMap<String, (&str, &str)> = BTreeMap::new();
     for case in cases {
         for task in &case.tasks {
@@ -51,7 +53,7 @@ fn stems(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
                     first.1, first.0, this.1, this.0
                 );
                 let number = scenario.tasks.iter().position(|t| t.name == this.1);
-                return Err(Wrong::of_task(number.unwrap_or(0), what));
+                return Err(of_task(number.unwrap_or(0), what));
             }
         }
     }

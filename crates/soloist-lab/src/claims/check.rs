@@ -1,16 +1,17 @@
 //! Whether claims can be computed, before anything runs.
 
 use evalexpr::{ContextWithMutableVariables, HashMapContext, Value};
+use soloist_machine::KeyError;
 
 use crate::cases::{Case, CaseTask};
 use crate::measurements::{METRICS, SUFFIXES};
-use crate::spec::{Claim, ClaimKind, Point, Scenario, Wrong};
+use crate::spec::{Claim, ClaimKind, Point, Scenario};
 
 use super::comparison::comparisons;
 use super::expression::tree;
 
 /// Claims that can be computed: from values that this scenario measures.
-pub fn check_claims(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
+pub fn check_claims(scenario: &Scenario, cases: &[Case]) -> Result<(), KeyError> {
     let mut stems = Vec::new();
     for case in cases {
         let stem = |task: &CaseTask| format!("{}_{}_", case.name, task.name);
@@ -21,7 +22,7 @@ pub fn check_claims(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
     let value = value.map(|point| point.to_string());
     for (number, claim) in scenario.claims.iter().enumerate() {
         let wrong =
-            |(key, what): (&str, String)| Wrong::at(&["claim", &number.to_string(), key], what);
+            |(key, what): (&str, String)| KeyError::at(&["claim", &number.to_string(), key], what);
         if scenario.claims[..number]
             .iter()
             .any(|c| c.what == claim.what)

@@ -1,18 +1,20 @@
 //! Whether `[plot]` can be drawn, before anything runs.
 
+use soloist_machine::KeyError;
+
 use crate::cases::Case;
 use crate::measurements::METRICS;
-use crate::spec::{Plot, Scenario, Wrong};
+use crate::spec::{Plot, Scenario};
 
 /// A plot of what this scenario measures.
 ///
 /// # Errors
 /// Names the task, metric or case that this scenario does not measure.
-pub fn check_plot(scenario: &Scenario, cases: &[Case]) -> Result<(), Wrong> {
+pub fn check_plot(scenario: &Scenario, cases: &[Case]) -> Result<(), KeyError> {
     let Some(plot) = &scenario.plot else {
         return Ok(());
     };
-    let wrong = |key: &str, what: String| Err(Wrong::at(&["plot", key], what));
+    let wrong = |key: &str, what: String| Err(KeyError::at(&["plot", key], what));
     let tasks: Vec<&str> = scenario.tasks.iter().map(|t| t.name.as_str()).collect();
     if !tasks.contains(&plot.task.as_str()) {
         let what = format!("no task `{}`; there are: {}", plot.task, tasks.join(", "));

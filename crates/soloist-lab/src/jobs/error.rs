@@ -2,11 +2,11 @@
 
 use std::fmt::Display;
 
-use soloist_machine::FileError;
+use soloist_machine::{FileError, KeyError};
 use soloist_memory::Error;
 use soloist_play::stage::StageError;
 
-use crate::spec::{Scenario, Wrong};
+use crate::spec::{of_task, Scenario};
 
 /// Why a scenario could not be run.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum RunError {
         /// Name of the scenario, or of the case.
         case: String,
         /// What is wrong.
-        wrong: Wrong,
+        wrong: KeyError,
     },
     /// A task's place or size can't be.
     #[error("{case}: task `{task}`: {what}")]
@@ -34,7 +34,7 @@ pub enum RunError {
 impl RunError {
     /// What stands where `path` leads is wrong.
     fn at(case: String, path: &[&str], what: impl Display) -> Self {
-        let wrong = Wrong::at(path, what.to_string());
+        let wrong = KeyError::at(path, what.to_string());
         Self::Wrong { case, wrong }
     }
 
@@ -74,10 +74,10 @@ impl RunError {
             Self::Wrong { wrong, .. } => wrong.clone(),
             Self::Task { task, .. } => {
                 let number = scenario.tasks.iter().position(|t| t.name == *task);
-                Wrong::of_task(number.unwrap_or(0), "")
+                of_task(number.unwrap_or(0), "")
             }
         };
-        scenario.source.error(Wrong {
+        scenario.source.error(KeyError {
             message: self.to_string(),
             ..place
         })

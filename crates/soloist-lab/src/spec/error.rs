@@ -2,30 +2,11 @@
 
 use std::sync::Arc;
 
-use soloist_machine::{FileError, FileText};
+use soloist_machine::{FileError, FileText, KeyError};
 
-/// What is wrong with a scenario, and the keys of its file that lead there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
-    /// Keys of tables, and numbers, from 0, of elements of lists.
-    pub path: Vec<String>,
-    /// What was wrong and what was expected.
-    pub message: String,
-}
-
-impl Wrong {
-    /// What stands where `path` leads.
-    pub fn at(path: &[&str], message: impl Into<String>) -> Self {
-        Self {
-            path: path.iter().map(|&key| key.to_owned()).collect(),
-            message: message.into(),
-        }
-    }
-
-    /// What a task says: at its name.
-    pub fn of_task(number: usize, message: impl Into<String>) -> Self {
-        Self::at(&["task", &number.to_string(), "name"], message)
-    }
+/// What a task, by its number, says wrong: at its name.
+pub fn of_task(number: usize, message: impl Into<String>) -> KeyError {
+    KeyError::at(&["task", &number.to_string(), "name"], message)
 }
 
 /// The file that a scenario was read from; empty where it was not.
@@ -41,9 +22,8 @@ impl Source {
 
     /// What is wrong, with its line.
     #[must_use]
-    pub fn error(&self, wrong: Wrong) -> FileError {
+    pub fn error(&self, wrong: KeyError) -> FileError {
         let (file, text) = &*self.0;
-        let line = FileText { file, text }.line_of(&wrong.path);
-        FileError::in_line(file, line, wrong.message)
+        FileText { file, text }.of_key(wrong)
     }
 }

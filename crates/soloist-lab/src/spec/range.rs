@@ -1,7 +1,9 @@
 //! `[range]`: inputs of an experiment that its source does not print, each with the
 //! least and the greatest that it could be. [`crate::sensitivity`] runs both ends.
 
-use super::{Scenario, TaskSpec, Wrong};
+use soloist_machine::KeyError;
+
+use super::{Scenario, TaskSpec};
 
 /// Fields of `[experiment]` that a range may name.
 const OF_ALL: [&str; 3] = ["machine", "used", "scatter"];
@@ -15,7 +17,7 @@ impl Scenario {
     ///
     /// # Errors
     /// What is wrong with one of them.
-    pub fn ranges(&self) -> Result<Vec<Range>, Wrong> {
+    pub fn ranges(&self) -> Result<Vec<Range>, KeyError> {
         let mut ranges = Vec::new();
         for (key, value) in &self.range {
             match value {
@@ -96,7 +98,7 @@ impl Scenario {
     }
 
     /// Whether the scenario could run at both ends of each of its ranges.
-    pub(crate) fn check_ranges(&self) -> Result<(), Wrong> {
+    pub(crate) fn check_ranges(&self) -> Result<(), KeyError> {
         for (key, ends) in self.ranges()? {
             for end in &ends {
                 let wrong = |what| at(&key, format!("`{key}` {end}: {what}"));
@@ -109,7 +111,7 @@ impl Scenario {
     }
 }
 
-fn ends(key: &str, value: &toml::Value) -> Result<[toml::Value; 2], Wrong> {
+fn ends(key: &str, value: &toml::Value) -> Result<[toml::Value; 2], KeyError> {
     let both = value
         .as_array()
         .and_then(|a| <[_; 2]>::try_from(a.clone()).ok());
@@ -119,9 +121,9 @@ fn ends(key: &str, value: &toml::Value) -> Result<[toml::Value; 2], Wrong> {
 }
 
 /// What is wrong with a key of `[range]`.
-fn at(key: &str, what: String) -> Wrong {
+fn at(key: &str, what: String) -> KeyError {
     let path: Vec<&str> = std::iter::once("range").chain(key.split('.')).collect();
-    Wrong::at(&path, what)
+    KeyError::at(&path, what)
 }
 
 /// What a table of the file says with one field otherwise.

@@ -11,9 +11,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use soloist_core::{Regulation, Regulator, Reservation, Sharing, TRAFFICS};
+use soloist_machine::KeyError;
 use soloist_play::guard::{EWMA, PERIOD_US};
 
-use super::error::Wrong;
 use super::number::Number;
 
 /// Bytes of a line, before the machine is known.
@@ -163,25 +163,26 @@ impl RegulatorSpec {
     }
 
     /// Numbers that a regulator takes, where nobody is regulated too: periods are counted.
-    pub fn check(&self) -> Result<(), Wrong> {
+    pub fn check(&self) -> Result<(), KeyError> {
         for mode in self.modes()? {
-            Regulator::new(&self.settings(&mode, LINE), 1)
-                .map_err(|refusal| Wrong::at(&["regulator"], format!("[regulator]: {refusal}")))?;
+            Regulator::new(&self.settings(&mode, LINE), 1).map_err(|refusal| {
+                KeyError::at(&["regulator"], format!("[regulator]: {refusal}"))
+            })?;
         }
         Ok(())
     }
 
     /// The modes.
-    pub fn modes(&self) -> Result<Vec<Mode>, Wrong> {
+    pub fn modes(&self) -> Result<Vec<Mode>, KeyError> {
         const PATH: [&str; 2] = ["regulator", "modes"];
         if self.modes.is_empty() {
             let what = "`modes` needs at least one, such as [\"vanilla\", \"ro\"]";
-            return Err(Wrong::at(&PATH, what));
+            return Err(KeyError::at(&PATH, what));
         }
         let parse = |(number, name): (usize, &String)| {
             name.parse().map_err(|e: UnknownMode| {
                 let [table, key] = PATH;
-                Wrong::at(&[table, key, &number.to_string()], e.to_string())
+                KeyError::at(&[table, key, &number.to_string()], e.to_string())
             })
         };
         self.modes.iter().enumerate().map(parse).collect()

@@ -5,8 +5,9 @@ use std::fmt;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use soloist_machine::KeyError;
 
-use super::{Scenario, Wrong};
+use super::Scenario;
 
 /// A number that task fields may name as `"$name"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,7 +118,7 @@ impl Scenario {
     }
 
     /// Sweeps that something varies with: otherwise their cases would be equal.
-    pub(crate) fn check_sweeps(&self) -> Result<(), Wrong> {
+    pub(crate) fn check_sweeps(&self) -> Result<(), KeyError> {
         let tasks = serde_json::to_value(&self.tasks).unwrap_or_default();
         let model = serde_json::to_value(&self.model).unwrap_or_default();
         for (number, sweep) in self.sweep.0.iter().enumerate() {
@@ -131,7 +132,7 @@ impl Scenario {
                 _ => &["sweep", &number, "name"],
             };
             let what = format!("nothing says {word:?}: the cases of all values would be equal");
-            return Err(Wrong::at(path, what));
+            return Err(KeyError::at(path, what));
         }
         Ok(())
     }

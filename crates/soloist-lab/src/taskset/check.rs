@@ -2,12 +2,12 @@
 
 use std::iter::once;
 
-use soloist_machine::{FileError, FileText};
+use soloist_machine::{FileError, FileText, KeyError};
 use soloist_rt::tasks::{Task, TaskSet};
 
 use super::TaskSetSpec;
 use crate::claims::check::said_twice;
-use crate::spec::{check_id, Wrong};
+use crate::spec::check_id;
 
 /// Of hyperperiods and seeds; a hyperperiod has an hour at most.
 const MOST: u64 = 1000;
@@ -22,14 +22,11 @@ pub(super) fn check(
     place: FileText<'_>,
 ) -> Result<(), FileError> {
     cores(set)?;
-    let id = check_id(&spec.id).map_err(|what| Wrong::at(&["id"], what));
+    let id = check_id(&spec.id).map_err(|what| KeyError::at(&["id"], what));
     let wrong = id.and_then(|()| numbers(spec));
     let wrong = wrong.and_then(|()| scale(spec, set));
     let wrong = wrong.and_then(|()| claims(spec, set));
-    wrong.map_err(|wrong| {
-        let line = place.line_of(&wrong.path);
-        FileError::in_line(place.file, line, wrong.message)
-    })
+    wrong.map_err(|wrong| place.of_key(wrong))
 }
 
 /// Nothing chooses a core here, as `soloist plan` does: a task without one would not run.
@@ -46,7 +43,7 @@ fn cores(set: &TaskSet) -> Result<(), FileError> {
     }
 }
 
-fn numbers(spec: &TaskSetSpec) -> Result<(), Wrong> {
+fn numbers(spec: &TaskSetSpec) -> Result<(), KeyError> {
     for (key, value, least) in [
         ("scale", spec.scale, 1),
         ("warm", spec.warm, 0),
@@ -55,23 +52,23 @@ fn numbers(spec: &TaskSetSpec) -> Result<(), Wrong> {
     ] {
         if !(least..=MOST).contains(&value) {
             let what = format!("`{key}` {value}: expected {least} to {MOST}");
-            return Err(Wrong::at(&[key], what));
+            return Err(KeyError::at(&[key], what));
         }
     }
     if spec.policies.is_empty() {
-        return Err(Wrong::at(&["policies"], "no policies: nothing to play"));
+        return Err(KeyError::at(&["policies"], "no policies: nothing to play"));
     }
     let policies = &spec.policies;
     match (1..policies.len()).find(|&n| policies[..n].contains(&policies[n])) {
         Some(n) => {
             let what = format!("policy {:?} is named twice", policies[n].name());
-            Err(Wrong::at(&["policies", &n.to_string()], what))
+            Err(KeyError::at(&["policies", &n.to_string()], what))
         }
         None => Ok(()),
     }
 }
 
-fn scale(spec: &TaskSetSpec, set: &TaskSet) -> Result<(), Wrong> {
+fn scale(spec: &TaskSetSpec, set: &TaskSet) -> Result<(), KeyError> {
     for task in &set.tasks {
         let Some(release) = &task.release else {
             continue;
@@ -82,15 +79,15 @@ fn scale(spec: &TaskSetSpec, set: &TaskSet) -> Result<(), Wrong> {
                 "`scale` {}: of task {:?} less than 1 us would be left",
                 spec.scale, task.name
             );
-            return Err(Wrong::at(&["scale"], what));
+            return Err(KeyError::at(&["scale"], what));
         }
     }
     Ok(())
 }
 
-fn claims(spec: &TaskSetSpec, set: &TaskSet) -> Result<(), Wrong> {
+fn claims(spec: &TaskSetSpec, set: &TaskSet) -> Result<(), KeyError> {
     for (number, claim) in spec.claims.iter().enumerate() {
-        let wrong = |key, what| Wrong::at(&["claim", &number.to_string(), key], what);
+        let wrong = |key, what| KeyError::at(&["claim", &number.to_string(), key], what);
         let there = |task: &&Task| task.release.is_some() && task.name == claim.task;
         if !set.tasks.iter().any(|task| there(&task)) {
             let what = format!(

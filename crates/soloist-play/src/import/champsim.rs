@@ -27,11 +27,7 @@ pub(super) fn read(
     let mut offset = 0;
     loop {
         bytes.clear();
-        let foreign = |why: String| ImportError::Foreign {
-            file: file.to_path_buf(),
-            offset,
-            why,
-        };
+        let foreign = |why: String| super::foreign(file, offset, why);
         let got = from.take(INSTRUCTION as u64).read_to_end(&mut bytes);
         match got {
             Ok(0) => return Ok(()),
@@ -45,12 +41,7 @@ pub(super) fn read(
                      cut, or its instructions have another layout"
                 )))
             }
-            Err(source) => {
-                return Err(ImportError::Io {
-                    file: file.to_path_buf(),
-                    source,
-                })
-            }
+            Err(source) => return Err(super::io(file)(source)),
         }
         offset += INSTRUCTION as u64;
     }

@@ -39,12 +39,7 @@ pub(super) fn read(
                 Ok(0) => break,
                 Ok(n) => got += n,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(source) => {
-                    return Err(ImportError::Io {
-                        file: file.to_path_buf(),
-                        source,
-                    })
-                }
+                Err(source) => return Err(super::io(file)(source)),
             }
         }
         match got {
@@ -71,11 +66,7 @@ struct Entries<'a> {
 
 impl Entries<'_> {
     fn foreign(&self, why: String) -> ImportError {
-        ImportError::Foreign {
-            file: self.file.to_path_buf(),
-            offset: self.offset,
-            why,
-        }
+        super::foreign(self.file, self.offset, why)
     }
 
     fn take(&mut self, bytes: [u8; ENTRY], taker: &mut Taker<'_>) -> Result<(), ImportError> {

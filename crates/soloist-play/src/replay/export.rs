@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use soloist_machine::FileError;
 use soloist_record::export::export_placed;
 
 use super::{Job, Replay, ReplayError};
@@ -16,13 +17,8 @@ pub enum ExportError {
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// A file or folder can't be written.
-    #[error("{}", path.display())]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 impl Replay {
@@ -61,9 +57,6 @@ impl Replay {
     }
 }
 
-fn failed(path: &Path, source: io::Error) -> ExportError {
-    ExportError::Io {
-        path: path.to_path_buf(),
-        source,
-    }
+fn failed(path: &Path, source: io::Error) -> FileError {
+    FileError::whole(path.display().to_string(), source.to_string())
 }
