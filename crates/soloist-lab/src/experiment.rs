@@ -27,6 +27,19 @@ pub enum Experiment {
     TaskSet(TaskSetSpec, TaskSet),
 }
 
+/// What lists say of an experiment.
+#[derive(Debug, Serialize)]
+pub struct Listed<'a> {
+    /// Its short name.
+    pub name: &'a str,
+    /// One line for people.
+    pub title: &'a str,
+    /// Where the printed figures stand.
+    pub source: &'a str,
+    /// The machine that it names; empty: none.
+    pub machine: &'a str,
+}
+
 /// Names of all that are built in.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let scenarios = known::EXPERIMENTS.iter().map(|(name, _)| *name);
@@ -60,39 +73,22 @@ impl Experiment {
         })
     }
 
-    /// Its short name.
+    /// What lists say of it.
     #[must_use]
-    pub fn id(&self) -> &str {
+    pub fn listed(&self) -> Listed<'_> {
         match self {
-            Self::Scenario(scenario) => &scenario.experiment.id,
-            Self::TaskSet(spec, _) => &spec.id,
-        }
-    }
-
-    /// One line for people.
-    #[must_use]
-    pub fn title(&self) -> &str {
-        match self {
-            Self::Scenario(scenario) => &scenario.experiment.title,
-            Self::TaskSet(spec, _) => &spec.title,
-        }
-    }
-
-    /// Where the printed figures stand.
-    #[must_use]
-    pub fn source(&self) -> &str {
-        match self {
-            Self::Scenario(scenario) => &scenario.experiment.source,
-            Self::TaskSet(spec, _) => &spec.source,
-        }
-    }
-
-    /// The machine that it names.
-    #[must_use]
-    pub fn machine(&self) -> &str {
-        match self {
-            Self::Scenario(scenario) => &scenario.experiment.machine,
-            Self::TaskSet(_, set) => set.machine.as_deref().unwrap_or_default(),
+            Self::Scenario(scenario) => Listed {
+                name: &scenario.experiment.id,
+                title: &scenario.experiment.title,
+                source: &scenario.experiment.source,
+                machine: &scenario.experiment.machine,
+            },
+            Self::TaskSet(spec, set) => Listed {
+                name: &spec.id,
+                title: &spec.title,
+                source: &spec.source,
+                machine: set.machine.as_deref().unwrap_or_default(),
+            },
         }
     }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use soloist_lab::experiment::{self, folder, Experiment, ExperimentOutcome};
+use soloist_lab::experiment::{self, folder, Experiment, ExperimentOutcome, Listed};
 use soloist_lab::jobs::Options;
 use soloist_lab::judgement::compare::Comparison;
 use soloist_lab::judgement::{Judged, ScenarioOutcome};
@@ -148,31 +148,16 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     }
 }
 
-#[derive(Serialize)]
-struct Listed {
-    name: String,
-    title: String,
-    source: String,
-    machine: String,
-}
-
 fn list_experiments(ctx: &Ctx) -> Result<ExitCode> {
-    let mut listed = Vec::new();
-    for name in experiment::names() {
-        let found = Experiment::find(name)?;
-        listed.push(Listed {
-            name: name.to_owned(),
-            title: found.title().to_owned(),
-            source: found.source().to_owned(),
-            machine: found.machine().to_owned(),
-        });
-    }
+    let all = experiment::names().map(Experiment::find);
+    let all = all.collect::<Result<Vec<_>, _>>()?;
+    let listed: Vec<Listed> = all.iter().map(Experiment::listed).collect();
     if ctx.json {
         ctx.print_json(&listed)?;
     } else {
         let mut table = table(["NAME", "SOURCE", "TITLE"]);
         for l in &listed {
-            table.add_row([&l.name, &l.source, &l.title]);
+            table.add_row([l.name, l.source, l.title]);
         }
         outln!("{table}")?;
     }

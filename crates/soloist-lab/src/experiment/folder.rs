@@ -42,7 +42,7 @@ pub fn known(
     experiment: &Experiment,
     options: Options,
 ) -> Result<Option<ExperimentOutcome>, FileError> {
-    let path = file(folder, experiment.id());
+    let path = file(folder, experiment.listed().name);
     if !path.exists() {
         return Ok(None);
     }

@@ -78,7 +78,7 @@ impl Run {
         ])?;
         let (typed, experiments) = self.experiments(&names, ctx)?;
         if let Some(dir) = &self.out {
-            check_distinct(experiments.iter().map(Experiment::id))?;
+            check_distinct(experiments.iter().map(|one| one.listed().name))?;
             fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
         }
         let began = Instant::now();
