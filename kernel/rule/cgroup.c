@@ -25,6 +25,7 @@
  * moved_lock, raw, for the list of tasks.
  */
 #include <linux/cgroup.h>
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/rculist.h>
@@ -49,7 +50,8 @@
  * @next: in a list that no probe sees, before and after that
  * @group: the group
  * @cgrp: the cgroup at the path now, with a reference; NULL: there is none
- * @refused: tasks whose cpuset has no node of the group's colours
+ * @refused: tasks whose cpuset has no node of the group's colours, or that were being
+ *	forked for too long
  * @stays: the group's new paths have it, too; bindings_mutex
  * @path: below the root of cgroup v2
  */
@@ -361,42 +363,71 @@ static void find_now(struct binding *b)
 	cgroup_put(cgrp);
 }
 
+/**
+ * struct intake - tasks of a cgroup join
+ * @b: its binding
+ * @refused: tasks that can't, in the last round
+ * @unborn: tasks that are being forked, in the last round
+ */
+struct intake {
+	struct binding *b;
+	u32 refused;
+	u32 unborn;
+};
+
 static bool should_join(struct task_struct *task, void *arg)
 {
-	const struct binding *b = arg;
-
+	struct intake *in = arg;
 	u16 id = group_id_of(task);
 
-	return binding_of(task) == b && shall_change(b, id);
+	if (binding_of(task) != in->b || !shall_change(in->b, id))
+		return false;
+	in->unborn += sol_member_is_new(task);
+	return !sol_member_is_new(task);
 }
 
-/* The tasks in @b's cgroup join. Return: how many were there that can; @refused: can't. */
-static u32 take_in_once(struct binding *b, u32 *refused)
+/* Return: how many joined. */
+static u32 take_in_once(struct intake *in)
 {
 	struct task_struct **tasks;
 	u32 n, i;
 
-	*refused = 0;
-	tasks = sol_member_gather(should_join, b, &n);
+	in->refused = 0;
+	in->unborn = 0;
+	tasks = sol_member_gather(should_join, in, &n);
 	for (i = 0; i < n; i++) {
-		*refused += sol_member_join(b->group, tasks[i]) == -EINVAL;
+		in->refused += sol_member_join(in->b->group, tasks[i]) == -EINVAL;
 		put_task_struct(tasks[i]);
 	}
 	kvfree(tasks);
-	return n - *refused;
+	return n - in->refused;
 }
 
 /*
  * All tasks in @b's cgroup join; those that can't are counted. A task that had not joined
  * yet may have forked, and its child is in no group: so until nobody is left.
+ *
+ * A fork may last as long as its user likes. All that are under way are waited for
+ * together, @naps ms at most, and count as tasks that can't.
  */
-static void take_in(struct binding *b)
+static void take_in(struct binding *b, u32 *naps)
 {
-	u32 refused, rounds = 0;
+	struct intake in = { .b = b };
+	u32 rounds = 0;
 
-	while (take_in_once(b, &refused) && ++rounds < TAKE_IN_ROUNDS)
-		cond_resched();
-	atomic64_add(refused, &b->refused);
+	for (;;) {
+		if (take_in_once(&in)) {
+			if (++rounds == TAKE_IN_ROUNDS)
+				break;
+			cond_resched();
+		} else if (in.unborn && *naps) {
+			--*naps;
+			usleep_range(500, 1000);
+		} else {
+			break;
+		}
+	}
+	atomic64_add(in.refused + (*naps ? 0 : in.unborn), &b->refused);
 }
 
 /*
@@ -474,6 +505,7 @@ static void add(struct binding *b)
 static int bind(struct sol_group *group, char *paths)
 {
 	struct binding *made = NULL, *b, *next;
+	u32 naps = SOL_NEW_TASK_TRIES;
 	int err;
 
 	list_for_each_entry(b, &bindings, link)
@@ -493,7 +525,7 @@ static int bind(struct sol_group *group, char *paths)
 	}
 	list_for_each_entry(b, &bindings, link)
 		if (b->group == group)
-			take_in(b);
+			take_in(b, &naps);
 	return 0;
 }
 
