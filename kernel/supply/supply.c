@@ -43,7 +43,6 @@
  * Locking: a section of the lists for each step, in which a group's cells are looked
  * up with preemption off. No lock of the module's is held while a step runs.
  */
-#include <linux/freezer.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/sched/clock.h>
