@@ -45,5 +45,5 @@ pub(crate) use module::{
     built_module, image, module_file, source_tree, ENROLL, FIRMWARE_MODULE, MODULE,
 };
 pub(crate) use node::{cpus_of_node, cpuset_nodes, made_up_nodes, may_allocate_on};
-pub(crate) use task::{allowed_cpus, not_seen, process_of, NAMED};
+pub(crate) use task::{allowed_cpus, command_of, not_seen, plain, process_of, NAMED};
 pub(crate) use units::EVENT_SOURCES;

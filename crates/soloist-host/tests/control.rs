@@ -503,3 +503,12 @@ fn a_new_group_is_told_with_its_colours() {
         );
     }
 }
+
+/// A program names its threads: no such name writes lines or moves a terminal's cursor.
+#[test]
+fn names_of_tasks_are_one_line_of_plain_text() {
+    let machine = Machine::new();
+    machine.file("proc/7/comm", "x\r\u{1b}[2Jall\nfine é\n");
+    let said = soloist_host::machine::named(&machine.host(), &[7]);
+    assert_eq!(said, "7 x\\r\\u{1b}[2Jall\\nfine é");
+}

@@ -5,7 +5,9 @@ use soloist_core::AddrMap;
 
 use crate::control::group::{nodes_of, Group};
 use crate::control::interface::Control;
-use crate::machine::{cgroup, cpuset_nodes, named, process_of, Host, EVERYTHING_ELSE, NAMED};
+use crate::machine::{
+    cgroup, command_of, cpuset_nodes, named, process_of, Host, EVERYTHING_ELSE, NAMED,
+};
 use crate::words::counted;
 use crate::HostError;
 
@@ -74,7 +76,7 @@ impl Group {
             let none = !allowed.iter().any(|node| nodes.contains(node));
             none.then(|| Barred {
                 tid,
-                command: host.text(&format!("/proc/{tid}/comm")).unwrap_or_default(),
+                command: command_of(host, tid).unwrap_or_default(),
                 allowed: allowed.to_string(),
                 member,
             })

@@ -44,6 +44,22 @@ pub(crate) fn process_of(host: &Host, tid: i32) -> i32 {
     line.unwrap_or(tid)
 }
 
+/// What thread `tid` calls itself, in one line.
+pub(crate) fn command_of(host: &Host, tid: i32) -> Option<String> {
+    let name = host.text(&format!("/proc/{tid}/comm"))?;
+    Some(plain(&name))
+}
+
+/// `text` without what breaks a line or moves a terminal's cursor: a program chooses its
+/// threads' names, and those of the files that it maps.
+pub(crate) fn plain(text: &str) -> String {
+    let one = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(one).collect()
+}
+
 /// So many processes are named, the others counted.
 pub(crate) const NAMED: usize = 8;
 
@@ -52,8 +68,8 @@ pub fn named(host: &Host, tids: &[i32]) -> String {
     let mut pids: Vec<i32> = tids.iter().map(|&tid| process_of(host, tid)).collect();
     pids.sort_unstable();
     pids.dedup();
-    let name_of = |&pid: &i32| match host.text(&format!("/proc/{pid}/comm")) {
-        Some(comm) => format!("{pid} {comm}"),
+    let name_of = |&pid: &i32| match command_of(host, pid) {
+        Some(command) => format!("{pid} {command}"),
         None => pid.to_string(),
     };
     let words: Vec<String> = pids.iter().take(NAMED).map(name_of).collect();

@@ -20,7 +20,7 @@ use soloist_core::{AddrMap, ColorSet, NumList};
 
 use crate::control::{is_label, nodes_of, Control, Occupancy};
 use crate::machine::{
-    movable_bytes, not_seen, process_of, text_of, threads, Host, Page, PageReader,
+    movable_bytes, not_seen, plain, process_of, text_of, threads, Host, Page, PageReader,
 };
 use crate::HostError;
 
@@ -365,7 +365,7 @@ pub fn verify(
     let colored: usize = coloring.map(|group| group.threads).sum();
     let mut report = Report {
         pid,
-        command: status.name,
+        command: plain(&status.name),
         threads,
         map: map.name(),
         uncolored_threads: threads.saturating_sub(colored),
@@ -489,7 +489,7 @@ impl Report {
                 start,
                 end,
                 perms: perms(mapping.perms),
-                name: name(&mapping.pathname),
+                name: plain(&name(&mapping.pathname)),
                 own,
                 pages: tally,
             });
