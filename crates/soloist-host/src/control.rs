@@ -22,7 +22,7 @@ pub use firmware::{ChannelAddress, UmcRegister};
 pub use group::{limits, Exhaust, Group, GroupView, Mode, Text};
 pub use guard::{Guard, GuardCpu, GuardView};
 pub use implicit::ImplicitGroup;
-pub use interface::{is_label, Control, KeyValues};
+pub use interface::{is_label, Alone, Control, KeyValues};
 pub use load::{load, unload, wants_map, FirmwareModule, LoadReport, ModuleChoice};
 pub use moves::{MoveHow, MoveReport, Stay, Stood};
 pub use occupancy::Occupancy;

@@ -5,7 +5,7 @@ mod machine;
 
 use machine::{Machine, MAP};
 use soloist_core::AddrMap;
-use soloist_host::config::{plan, Config, Step, Steps};
+use soloist_host::config::{plan, Config, Step, Steps, Transaction, Wanted};
 use soloist_host::control::{Control, Exhaust};
 
 fn loaded() -> Machine {
@@ -525,4 +525,74 @@ fn without_a_module_all_is_to_be_done() {
             "+ rules/b",
         ]
     );
+}
+
+/// Each is written once: what the kernel says of it then is the same.
+#[test]
+fn what_is_true_in_other_words_is_left_alone() {
+    let machine = guarded();
+    machine.soloist("guard/settings", FRESH);
+    machine.soloist("groups/core0/cgroup", "/a.slice\n");
+    machine.soloist("rules/video/path", "/usr/bin/x264 \n");
+    machine.soloist("rules/video/uid", "7\n");
+    let saved = Config::now(&control(&machine)).unwrap();
+    assert_eq!(saved.rules["video"].path, "/usr/bin/x264 ");
+    let group = "cgroup = ['/a.slice', '/a.slice']\nbandwidth = '500MB/s'\ncpus = '0-1'\n";
+    let text = format!(
+        "[guard]\nperiod_us = '+01000'\n\
+         [groups.core0]\nbank_sets = '3,2'\nmode = 'exclusive'\n{group}\
+         [rules.video]\npath = '/usr/bin/x264 '\nuid = '007'\ncolors = 2\nuser_limit = 3\n"
+    );
+    let config = Config::parse(&text).unwrap();
+    assert_eq!(told(&steps(&machine, &config, false)), [""; 0]);
+}
+
+/// The kernel takes a line for a cgroup.
+#[test]
+fn a_cgroup_is_one_line() {
+    let text = "[groups.a]\nbank_sets = '0'\ncgroup = \"/a.slice\\n/b.slice\"\n";
+    let why = Config::parse(text).unwrap_err().to_string();
+    assert!(
+        why.contains("[groups.a] cgroup: \"/a.slice\\n/b.slice\""),
+        "{why}"
+    );
+}
+
+/// Two that are applied at once leave one of them, whole.
+#[test]
+fn two_are_applied_one_after_the_other() {
+    let machine = loaded();
+    machine.dir("sys/module/soloist");
+    machine.soloist("groups/core0/bandwidth", "off\n");
+    let of = |sets: &str, exhaust: &str, text: &str, reserve: &str| {
+        format!(
+            "[groups.core0]\nbank_sets = '{sets}'\nexhaust = '{exhaust}'\n\
+             text = '{text}'\nreserve = '{reserve}'\n"
+        )
+    };
+    let texts = [
+        of("0", "grow", "all", "4K"),
+        of("1", "spill", "shared", "8K"),
+    ];
+    let configs = texts.map(|text| Config::parse(&text).unwrap());
+    for turn in 0..50 {
+        std::thread::scope(|scope| {
+            for config in &configs {
+                scope.spawn(|| {
+                    let wanted = Wanted {
+                        config,
+                        map: None,
+                        prune: false,
+                        force: false,
+                    };
+                    let host = machine.host();
+                    let transaction = Transaction::new(wanted, &host).unwrap();
+                    transaction.apply(&|_| ()).unwrap();
+                });
+            }
+        });
+        let now = &Config::now(&control(&machine)).unwrap().groups["core0"];
+        let is_whole = configs.iter().any(|config| config.groups["core0"] == *now);
+        assert!(is_whole, "{turn}: {now:?}");
+    }
 }

@@ -208,7 +208,11 @@ fn settings_changed(
             return Err(KeyError::of(&["guard"], key, what).into());
         }
     }
-    let moved = |key: &str| wanted.get(key).is_some_and(|v| of_now(key) != Some(v));
+    let is_now = |key: &str, wanted: &String| match (of_now(key), wanted.parse::<u64>()) {
+        (Some(now), Ok(number)) => now.parse() == Ok(number),
+        (now, _) => now == Some(wanted),
+    };
+    let moved = |key: &str| wanted.get(key).is_some_and(|v| !is_now(key, v));
     // An event brings its own line, unless that is written after it.
     let differs =
         |(key, _): &(&String, &String)| moved(key) || (key.as_str() == "line" && moved("event"));
@@ -618,10 +622,11 @@ fn removed(done: &[Step]) -> String {
     }
 }
 
-/// Cgroups as the kernel takes them; their order says nothing.
+/// Cgroups as the kernel takes them; their order says nothing, nor that one comes twice.
 fn paths(cgroups: &[String]) -> String {
     let mut lines: Vec<&str> = cgroups.iter().map(String::as_str).collect();
     lines.sort_unstable();
+    lines.dedup();
     lines.join("\n")
 }
 

@@ -72,6 +72,10 @@ impl Config {
                 let like = "expected a path such as /system.slice/x.service";
                 return Err(wrong("cgroup", format!("{cgroup:?}: {like}")));
             }
+            if let Some(cgroup) = group.cgroups.iter().find(|path| path.contains('\n')) {
+                let what = format!("{cgroup:?}: no cgroup has a line break in its name");
+                return Err(wrong("cgroup", what));
+            }
             if let Some(size) = &group.reserve {
                 parse_size(size).map_err(|e| wrong("reserve", e.to_string()))?;
             }

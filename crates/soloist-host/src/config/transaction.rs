@@ -86,6 +86,7 @@ impl<'a> Transaction<'a> {
         let module = ModuleChoice::default();
         load(self.host, &module, self.wanted.map.as_ref(), say)?;
         let control = Control::open(self.host)?;
+        let _alone = control.alone()?;
         let steps = self.steps(Some(&control), map)?;
         steps.apply(&control)?;
         Ok(steps)

@@ -108,6 +108,7 @@ impl Guard {
         pairs: &[(&str, String)],
         limits: &[(u32, Option<Bandwidth>)],
     ) -> Result<(), HostError> {
+        let _alone = self.control.alone()?;
         let before = self.view()?;
         let set = |pairs: &[(&str, String)]| match pairs {
             [] => Ok(()),

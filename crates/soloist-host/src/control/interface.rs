@@ -7,6 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{flock, FlockOperation};
 use soloist_core::{AddrMap, Refusal};
 use soloist_machine::did_you_mean;
 
@@ -18,6 +19,13 @@ pub(crate) const CONFIGFS: &str = "/sys/kernel/config";
 
 /// `key value` lines, in the order of the keys.
 pub type KeyValues = BTreeMap<String, String>;
+
+/// No other command of Soloist changes anything while this lives.
+#[derive(Debug)]
+#[must_use = "what is dropped holds nobody off"]
+pub struct Alone {
+    _lock: fs::File,
+}
 
 /// The control interface of a loaded module.
 #[derive(Debug, Clone)]
@@ -75,6 +83,20 @@ impl Control {
     pub fn last_status(&self) -> Option<String> {
         let text = fs::read_to_string(self.dir.join("last_cmd_status")).ok()?;
         Some(text.trim().to_owned())
+    }
+
+    /// Waits until no other command is in the middle of a change. Two that are made at once
+    /// would mix, and what one takes back would undo the other.
+    ///
+    /// # Errors
+    /// Without root.
+    pub fn alone(&self) -> Result<Alone, HostError> {
+        // Root's alone, so that nobody else can hold it for ever.
+        let path = self.path("map");
+        let lock = fs::File::open(&path).map_err(|e| self.refusal("a change", &path, e))?;
+        flock(&lock, FlockOperation::LockExclusive)
+            .map_err(|errno| HostError::io(&path, errno.into()))?;
+        Ok(Alone { _lock: lock })
     }
 
     /// The machine that it is of.

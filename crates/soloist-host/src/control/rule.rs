@@ -147,7 +147,7 @@ impl Rule {
         Ok(RuleView {
             name: self.name.clone(),
             uid: self.get("uid")?,
-            path: self.get("path")?,
+            path: self.path()?,
             colors: self.get("colors")?,
             exhaust: self.get("exhaust")?,
             limit: self.get_if_there("limit")?,
@@ -156,6 +156,12 @@ impl Rule {
             enabled: self.get("enabled")? == "1",
             stats: self.control.key_values(&self.file("stats"))?,
         })
+    }
+
+    /// Its path, which may end in a blank.
+    fn path(&self) -> Result<String, HostError> {
+        let text = self.control.read(&self.file("path"))?;
+        Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
     }
 
     /// Makes `change`, all of it or nothing.
@@ -170,10 +176,15 @@ impl Rule {
             check_colors(colors, &map)
                 .map_err(|why| HostError::Request(format!("--colors {why}")))?;
         }
+        let _alone = rules.first().map(|rule| rule.control.alone()).transpose()?;
         let mut writes = Vec::new();
         for rule in rules {
             for (attribute, value) in change.writes() {
-                writes.push((rule, attribute, value, rule.get(attribute)?));
+                let old = match attribute {
+                    "path" => rule.path()?,
+                    _ => rule.get(attribute)?,
+                };
+                writes.push((rule, attribute, value, old));
             }
         }
         for (at, (rule, attribute, value, _)) in writes.iter().enumerate() {

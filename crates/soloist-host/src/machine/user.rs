@@ -11,10 +11,14 @@ use std::process::Command;
 /// ```
 /// assert_eq!(soloist_host::machine::user_id("root").as_deref(), Ok("0"));
 /// assert_eq!(soloist_host::machine::user_id("any").as_deref(), Ok("any"));
+/// assert_eq!(soloist_host::machine::user_id("007").as_deref(), Ok("7"));
 /// ```
 pub fn user_id(text: &str) -> Result<String, String> {
-    if matches!(text, "any" | "registered") || text.parse::<u32>().is_ok() {
+    if matches!(text, "any" | "registered") {
         return Ok(text.to_owned());
+    }
+    if let Ok(number) = text.parse::<u32>() {
+        return Ok(number.to_string());
     }
     let none = || format!("there is no user {text:?}; a number, `any` or `registered` will do too");
     let said = Command::new("id").args(["-u", "--", text]).output();

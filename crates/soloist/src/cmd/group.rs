@@ -214,6 +214,7 @@ impl Settings {
         self.check_moves()?;
         self.check_tasks(host)?;
         check_lasting_name(name)?;
+        let alone = control.alone()?;
         let held = HeldSignals::hold();
         let group = control.create_group(name)?;
         if let Err(error) = self.apply_whole(host, control, &group, None, &held) {
@@ -221,7 +222,7 @@ impl Settings {
             let _ = group.remove();
             return Err(error);
         }
-        drop(held);
+        drop((held, alone));
         let moved = moves::after(&self.moves(), &group, ctx)?;
         done(self, moved, host, control, &group, ctx)
     }
@@ -236,6 +237,7 @@ impl Settings {
             return Err(Misuse("nothing to set: `soloist group set --help`".to_owned()).into());
         }
         self.check_tasks(host)?;
+        let alone = control.alone()?;
         let before = GroupConfig::now(&group)?;
         let held = HeldSignals::hold();
         if let Err(error) = self.apply_whole(host, control, &group, Some(before.exhaust), &held) {
@@ -243,7 +245,7 @@ impl Settings {
             let _ = before.put_back(control, &group);
             return Err(error);
         }
-        drop(held);
+        drop((held, alone));
         let moved = moves::after(&self.moves(), &group, ctx)?;
         done(self, moved, host, control, &group, ctx)
     }

@@ -69,7 +69,10 @@ pub struct ApplyArgs {
 /// Runs `save`.
 pub fn save(args: SaveArgs, ctx: &Ctx) -> Result<ExitCode> {
     let control = Control::open(&Host::live())?;
-    let mut config = Config::now(&control)?;
+    let mut config = {
+        let _alone = control.alone()?;
+        Config::now(&control)?
+    };
     config.note_later(&Host::live());
     let loaded = control.map();
     let is_whole = loaded.is_err() || loaded.is_ok_and(|loaded| name_machine(&mut config, &loaded));
