@@ -142,6 +142,13 @@ impl Command {
     }
 }
 
+/// Each of `names` once, in their order.
+fn distinct(names: &[String]) -> impl Iterator<Item = &String> {
+    let is_first = |&(at, name): &(usize, &String)| !names[..at].contains(name);
+    let first = names.iter().enumerate().filter(is_first);
+    first.map(|(_, name)| name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -370,6 +370,17 @@ fn a_wrong_name_among_several_changes_nothing() {
     assert_eq!(nothing.status.code(), Some(2), "{nothing:?}");
 }
 
+/// A glob of the shell may name one again.
+#[test]
+fn a_name_may_stand_twice() {
+    let machine = small();
+    let rule = machine.path().join("sys/kernel/config/soloist/rules/e");
+    fs::create_dir(&rule).unwrap();
+    let out = output(machine.path(), &["rule", "rm", "e", "e"]);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    assert!(!rule.exists());
+}
+
 #[test]
 fn a_device_is_not_replaced() {
     let machine = small();

@@ -18,7 +18,7 @@ use soloist_host::run::{check_lasting_name, HeldSignals};
 use soloist_host::HostError;
 
 use super::colors::{mode, text, ColorArgs};
-use super::moves;
+use super::{distinct, moves};
 use soloist_cli::complete;
 use soloist_cli::number::pid;
 use soloist_cli::table;
@@ -198,9 +198,9 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// All are looked up before the first goes.
+/// All are looked up before the first goes; one may be named twice.
 fn remove(names: &[String], force: bool, host: &Host, control: &Control) -> Result<()> {
-    let groups = names.iter().map(|name| control.group(name));
+    let groups = distinct(names).map(|name| control.group(name));
     let groups = groups.collect::<Result<Vec<_>, _>>()?;
     let used = in_use(host, &groups)?;
     if !force && !used.is_empty() {

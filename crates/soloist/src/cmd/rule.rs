@@ -9,7 +9,7 @@ use soloist_host::control::{Control, Exhaust, Rule, RuleChange, RuleView, LIMIT_
 use soloist_host::machine::{user_id, Host};
 
 use super::colors::exhaust;
-use super::up;
+use super::{distinct, up};
 use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::table;
@@ -196,9 +196,9 @@ impl Change {
 }
 
 impl Names {
-    /// All of them, before the first is changed.
+    /// All of them, before the first is changed; one may be named twice.
     fn find(&self, control: &Control) -> Result<Vec<Rule>> {
-        let rules = self.names.iter().map(|name| control.rule(name));
+        let rules = distinct(&self.names).map(|name| control.rule(name));
         Ok(rules.collect::<Result<_, _>>()?)
     }
 
