@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{flock, FlockOperation};
+use rustix::io::Errno;
 use soloist_core::{AddrMap, Refusal};
 use soloist_machine::did_you_mean;
 
@@ -19,6 +22,10 @@ pub(crate) const CONFIGFS: &str = "/sys/kernel/config";
 
 /// `key value` lines, in the order of the keys.
 pub type KeyValues = BTreeMap<String, String>;
+
+/// How long a command waits for another one's change, and how often it looks.
+const ALONE_LIMIT: Duration = Duration::from_secs(60);
+const ALONE_NAP: Duration = Duration::from_millis(20);
 
 /// No other command of Soloist changes anything while this lives.
 #[derive(Debug)]
@@ -85,18 +92,33 @@ impl Control {
         Some(text.trim().to_owned())
     }
 
-    /// Waits until no other command is in the middle of a change. Two that are made at once
-    /// would mix, and what one takes back would undo the other.
+    /// Waits until no other command is in the middle of a change, a minute at most. Two that
+    /// are made at once would mix, and what one takes back would undo the other.
     ///
     /// # Errors
-    /// Without root.
+    /// Without root, or that another command does not end.
     pub fn alone(&self) -> Result<Alone, HostError> {
+        self.alone_within(ALONE_LIMIT)
+    }
+
+    fn alone_within(&self, limit: Duration) -> Result<Alone, HostError> {
         // Root's alone, so that nobody else can hold it for ever.
         let path = self.path("map");
         let lock = fs::File::open(&path).map_err(|e| self.refusal("a change", &path, e))?;
-        flock(&lock, FlockOperation::LockExclusive)
-            .map_err(|errno| HostError::io(&path, errno.into()))?;
-        Ok(Alone { _lock: lock })
+        let begun = Instant::now();
+        loop {
+            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Alone { _lock: lock }),
+                Err(Errno::WOULDBLOCK) if begun.elapsed() < limit => sleep(ALONE_NAP),
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(HostError::Request(format!(
+                        "another command of Soloist is in the middle of a change: end it (`fuser {}` names it), then try again",
+                        path.display()
+                    )))
+                }
+                Err(errno) => return Err(HostError::io(&path, errno.into())),
+            }
+        }
     }
 
     /// The machine that it is of.
@@ -262,4 +284,23 @@ pub(crate) fn check_name(name: &str) -> Result<(), HostError> {
         return Err(HostError::BadName(name.to_owned()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_does_not_wait_for_ever() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("sys/kernel/config/soloist");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("map"), "").unwrap();
+        let control = Control::open(&Host::at(root.path())).unwrap();
+        let held = control.alone().unwrap();
+        let why = control.alone_within(Duration::ZERO).unwrap_err();
+        assert!(why.to_string().contains("is in the middle of a change"));
+        drop(held);
+        assert!(control.alone_within(Duration::ZERO).is_ok());
+    }
 }
