@@ -40,7 +40,7 @@ help:
 	@echo "                  module's fuzzer on 6.12, 6.1-rt and the debug kernel (tests/fuzz/run),"
 	@echo "                  core, crates, bounds of real time and detection of maps on new seeds each time,"
 	@echo "                  installs in bare Debian 12 and 13, and a container through a reboot of each"
-	@echo "make check-debug  the guest tests on a kernel with KASAN and lockdep"
+	@echo "make check-debug  the guest tests on a kernel with KASAN and lockdep; some on kernels of boards"
 	@echo "make bench        what colouring and reservations cost, in instructions"
 	@echo "make fuzz         the parsers, SECONDS=$(SECONDS) each"
 	@echo "make install      soloist, soloist-lab and the module (DKMS) under PREFIX=$(PREFIX)"
