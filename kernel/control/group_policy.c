@@ -206,11 +206,11 @@ static s64 reserve_or_evict(struct sol_group *group, struct inode *dir,
 			    u64 frames)
 {
 	const struct sol_job_how how = { .dir = dir };
-	u64 have = sol_group_reserve(group, frames);
+	u64 have = sol_group_reserve(group, dir, frames);
 
 	if (have >= frames || !READ_ONCE(group->colors.exclusive))
 		return have;
-	return sol_evict(group, &how) ?: sol_group_reserve(group, frames);
+	return sol_evict(group, &how) ?: sol_group_reserve(group, dir, frames);
 }
 
 static int reserve_store(struct sol_group *group, struct inode *dir,

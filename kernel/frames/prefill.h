@@ -5,16 +5,19 @@
 
 #include <linux/types.h>
 
+struct inode;
 struct sol_group;
 
 /**
  * sol_store_reserve() - list known-zero frames in a group's colours
  * @group: referenced by the caller
+ * @dir: its directory, if one of its files was written; or NULL
  * @frames: how many shall be there
  *
- * Return: how many are there now; fewer than @frames if memory ran out.
+ * Return: how many are there now; fewer than @frames if memory ran out, if the current task
+ * was killed, or if somebody removes @dir.
  */
-u64 sol_store_reserve(struct sol_group *group, u64 frames);
+u64 sol_store_reserve(struct sol_group *group, struct inode *dir, u64 frames);
 
 /* Frames listed in the cells of @group. */
 u64 sol_store_listed(struct sol_group *group);

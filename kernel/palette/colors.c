@@ -45,6 +45,7 @@ static void keep(struct sol_group *group, u64 frames)
 /**
  * sol_group_reserve() - keep frames in a group's lists
  * @group: referenced by the caller
+ * @dir: its directory
  * @frames: how many; 0: none
  *
  * The frames are zeroed, and the shrinker leaves so many alone from then on.
@@ -52,7 +53,7 @@ static void keep(struct sol_group *group, u64 frames)
  * Return: how many frames are listed now. If fewer than @frames, the reserve is as
  * it was.
  */
-u64 sol_group_reserve(struct sol_group *group, u64 frames)
+u64 sol_group_reserve(struct sol_group *group, struct inode *dir, u64 frames)
 {
 	u64 before = READ_ONCE(group->reserve), have = 0;
 
@@ -62,7 +63,7 @@ u64 sol_group_reserve(struct sol_group *group, u64 frames)
 	}
 	/* Else the shrinker of a full machine takes frames while others still come. */
 	keep(group, max(frames, before));
-	have = sol_store_reserve(group, frames);
+	have = sol_store_reserve(group, dir, frames);
 	keep(group, have < frames ? before : frames);
 	return have;
 }
@@ -91,7 +92,7 @@ static void recolored(struct sol_group *group, struct stay before)
 	if (now.colors != before.colors || now.huge_ok != before.huge_ok)
 		sol_member_stay_all(group);
 	if (READ_ONCE(group->reserve))
-		sol_store_reserve(group, group->reserve);
+		sol_store_reserve(group, NULL, group->reserve);
 }
 
 static int recolor(struct sol_group *group, const struct sol_colors *colors)

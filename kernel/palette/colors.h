@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct inode;
 struct sol_colors;
 struct sol_group;
 struct sol_want;
@@ -14,7 +15,7 @@ int sol_group_edit(struct sol_group *group,
 		   const void *arg);
 int sol_group_auto(struct sol_group *group, const struct sol_want *want);
 int sol_group_grow(struct sol_group *group, u32 seen);
-u64 sol_group_reserve(struct sol_group *group, u64 frames);
+u64 sol_group_reserve(struct sol_group *group, struct inode *dir, u64 frames);
 u64 sol_group_capacity(const struct sol_group *group);
 
 #endif /* SOLOIST_COLORS_H */

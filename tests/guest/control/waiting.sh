@@ -43,22 +43,31 @@ try() {
 
 try lists drain
 try map ""
-# A look at all frames, by one who gets next to nothing of its CPU, either.
-mkdir $root/groups/looks
-echo 3 >$root/groups/looks/bank_set
-look() {
-	chrt -i 0 taskset -c 0 sh -c "echo 1 >$root/groups/looks/occupancy_all" 2>/dev/null &
-	looker=$!
-	soon in_our_code $looker
+# slowly COMMAND: by one who gets next to nothing of its CPU, but to begin with.
+slowly() {
+	taskset -c 0 sh -c "chrt -i -p 0 \$\$; $1" 2>/dev/null &
+	slow=$!
+	soon in_our_code $slow
+	in_our_code $slow || fail "$2" "it does not begin"
 }
-look
-kill $looker
-soon is_gone $looker
-if is_gone $looker; then ok look-is-ended; else fail look-is-ended "$(cat /proc/$looker/stack)"; fi
-look
-if timeout 20 rmdir $root/groups/looks; then ok look-lets-rmdir; else fail look-lets-rmdir "it waits"; fi
-wait $looker
-same look-ends $? 1
+renice -n 10 -p $busy >/dev/null # next to nothing is enough
+mkdir $root/groups/looks $root/groups/keeps
+echo 3 >$root/groups/looks/bank_set
+echo 4 >$root/groups/keeps/bank_set
+slowly "echo 1 >$root/groups/looks/occupancy_all" look-begins
+kill $slow
+soon is_gone $slow
+if is_gone $slow; then ok look-is-ended; else fail look-is-ended "$(cat /proc/$slow/stack)"; fi
+# FILE TEXT: who removes the group does not wait until that is done.
+goes() {
+	slowly "echo $2 >$root/groups/$1" "$1-begins"
+	rmdir "$root/groups/${1%/*}"
+	same "$1-lets-go" $? 0
+	wait $slow
+	same "$1-ends-early" $? 1
+}
+goes looks/occupancy_all 1
+goes keeps/reserve 32M
 
 kill $busy
 wait $filling
