@@ -41,6 +41,27 @@ fn a_replay_on_silicon_takes_no_option_of_the_model_alone() {
     }
 }
 
+/// A guest takes half a minute to find that out.
+#[test]
+fn a_program_that_is_not_there_is_recorded_by_nobody() {
+    for (more, named) in [
+        (&["--", "no-such-program"][..], "no-such-program"),
+        (&["--", "./no/such"], "./no/such"),
+        (&["--corun", "no-such-one 3", "--", "true"], "no-such-one"),
+    ] {
+        let out = soloist(&[&["compare", "--model"], more].concat())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{more:?}: {said}");
+        assert!(
+            said.contains(&format!("{named}: no such program")),
+            "{said}"
+        );
+        assert!(!said.contains("records"), "{said}");
+    }
+}
+
 /// What a shell is offered when `words` are typed, the last not finished.
 fn completed(words: &[&str]) -> String {
     let mut shell = soloist(&["--"]);

@@ -1,6 +1,6 @@
 //! The comparison in the timing model: recorded programs, alone and beside.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -22,6 +22,9 @@ use super::vm;
 /// Passes of this program's own co-runner that are recorded: what is played is from their middle,
 /// and each takes as long as a second of a program.
 const PASSES: &str = "8";
+
+/// Times that a program takes longer while it is recorded, from and to (evidence/memory-model.md).
+const SLOWER: (u32, u32) = (100, 200);
 
 /// Where nobody names a machine, and nothing was recorded on one.
 const MACHINE: &str = "opteron-6128";
@@ -68,13 +71,12 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     }
     let scratch = Scratch::new("soloist-compare-")?;
     let programs = vec![args.command.clone(), co_runner(args)?];
+    programs.iter().try_for_each(|words| is_there(&words[0]))?;
     if !ctx.json {
-        errln!(
-            "soloist: records the command in a virtual machine, some 10 s and 100 to 200 times as \
-             long as it takes here; then plays it, a minute or so"
-        );
+        errln!("soloist: {}", recording_takes());
     }
-    match vm::record::here(&machine, scratch.path(), programs, ctx)? {
+    let status = vm::record::here(&machine, scratch.path(), programs, ctx)?;
+    match status.ok_or_else(|| anyhow::anyhow!(took_too_long()))? {
         0 => {}
         // Ctrl-C.
         130 => return Ok(ExitCode::from(130)),
@@ -85,6 +87,50 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
     }
     let recorded = Recorded::read(scratch.path(), machine)?;
     play(args, &setting, &recorded, ctx)
+}
+
+/// Refuses a program that the guest, which has this machine's files, would not find.
+fn is_there(program: &OsStr) -> Result<(), Misuse> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = match Path::new(program).components().nth(1) {
+        Some(_) => Path::new(program).is_file(),
+        None => std::env::split_paths(&path).any(|dir| dir.join(program).is_file()),
+    };
+    let why = || {
+        format!(
+            "{}: no such program (is it in PATH?)",
+            program.to_string_lossy()
+        )
+    };
+    found.then_some(()).ok_or_else(|| Misuse(why()))
+}
+
+/// Said beforehand. Nobody knows when a command ends, nor how long it takes here: to run it
+/// twice may change what it works on.
+fn recording_takes() -> String {
+    let (few, many) = SLOWER;
+    format!(
+        "records the command in a virtual machine. When it ends is not known: some 10 s, and {few} \
+         to {many} times as long as it takes here (1 s: {:.0} to {:.0} minutes; {} minutes at \
+         most); then plays it, a minute or so",
+        f64::from(few) / 60.0,
+        f64::from(many) / 60.0,
+        vm::record::LONGEST.as_secs() / 60
+    )
+}
+
+/// Why nothing of it is known, and how it can be.
+fn took_too_long() -> String {
+    let (few, many) = SLOWER;
+    let longest = vm::record::LONGEST.as_secs();
+    format!(
+        "the command did not end in {} minutes of recording, as one that takes more than {} to {} s here: \
+         give it less to do, or `soloist vm record --no-module --timeout 0 -o DIR -- CMD -- CO-RUNNER`, \
+         then `soloist compare --recorded DIR`",
+        longest / 60,
+        longest / u64::from(many),
+        longest / u64::from(few)
+    )
 }
 
 /// The machine that is named, or that a recording was made on: it is behind that one's caches.
@@ -284,4 +330,23 @@ fn of_program(args: &Args, program: &str, groups: &[ConditionRuns]) -> Vec<Row> 
         row.blamed = group.runs[0].played[0].waited();
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Before it is waited for, and after an hour.
+    #[test]
+    fn how_long_recording_takes_is_said() {
+        let said = recording_takes();
+        assert!(said.contains("When it ends is not known"), "{said}");
+        assert!(
+            said.contains("(1 s: 2 to 3 minutes; 60 minutes at most)"),
+            "{said}"
+        );
+        let said = took_too_long();
+        assert!(said.contains("in 60 minutes"), "{said}");
+        assert!(said.contains("more than 18 to 36 s here"), "{said}");
+    }
 }

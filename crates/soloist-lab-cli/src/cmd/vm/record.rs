@@ -10,7 +10,7 @@ use serde::Serialize;
 use soloist_play::policy::{linux, Policy};
 use soloist_record::Meta;
 use soloist_vm::record::{self, Request};
-use soloist_vm::{parse_size, source_root, GuestOutcome, Output};
+use soloist_vm::{parse_size, source_root, GuestOutcome, Output, Verdict};
 
 use super::directory::Directory;
 use super::{kernel_names, kernel_of, misuse};
@@ -77,10 +77,18 @@ pub struct Args {
     words: Vec<OsString>,
 }
 
+/// How long another command's programs are recorded.
+pub const LONGEST: Duration = Duration::from_secs(3600);
+
 /// Records programs on the newest 6.12 by Linux' own placement, for another command, and
-/// returns the status of the first. That command's answer leaves their output out; if the
-/// first fails, the output goes to standard error.
-pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) -> Result<u8> {
+/// returns the status of the first; `None`: it did not end in time. That command's answer leaves
+/// their output out; if the first fails, the output goes to standard error.
+pub fn here(
+    machine: &str,
+    out: &Path,
+    programs: Vec<Vec<OsString>>,
+    ctx: &Ctx,
+) -> Result<Option<u8>> {
     let request = Request {
         machine: machine.to_owned(),
         kernel: "6.12".to_owned(),
@@ -92,7 +100,7 @@ pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) 
         threads: 1,
         cpus: None,
         fetches: true,
-        timeout: Some(Duration::from_secs(3600)),
+        timeout: Some(LONGEST),
         programs,
     };
     let recorded = record(&request, Output::Keep, ctx)?;
@@ -100,7 +108,7 @@ pub fn here(machine: &str, out: &Path, programs: Vec<Vec<OsString>>, ctx: &Ctx) 
     if status != 0 {
         recorded.repeat_errors();
     }
-    Ok(status)
+    Ok((recorded.outcome.verdict != Verdict::Timeout).then_some(status))
 }
 
 /// Runs the command.
@@ -264,10 +272,8 @@ fn programs(words: &[OsString]) -> Vec<Vec<OsString>> {
 
 #[cfg(test)]
 mod tests {
-    use soloist_record::meta::{Streams, LINE};
-    use soloist_vm::Verdict;
-
     use super::*;
+    use soloist_record::meta::{Streams, LINE};
 
     fn ended(status: i32) -> Recorded {
         Recorded {
