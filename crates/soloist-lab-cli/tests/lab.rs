@@ -390,7 +390,11 @@ fn a_file_that_can_t_be_written_is_refused_before_anything_runs() {
         ["sensitivity", "./mine.toml", "--tsv"],
     ] {
         let [.., option] = words;
-        for (file, why) in [("no/x", ": no directory no"), (".", ": . is a directory")] {
+        for (file, why) in [
+            ("no/x", ": no directory no"),
+            (".", ": . is a directory"),
+            ("-", " -: standard output has"),
+        ] {
             let said = refused(dir.path(), &[&words[..], &[file]].concat());
             assert!(said.contains(&format!("{option}{why}")), "{said}");
         }
@@ -457,6 +461,12 @@ fn a_summary_of_files_takes_no_option_of_runs() {
         let words = [&["sensitivity", "--from", "lines.csv"], option].concat();
         let said = refused(dir.path(), &words);
         assert!(said.contains("cannot be used with"), "{said}");
+    }
+    // Nor any file but what --csv wrote.
+    for text in ["", "experiment,claim\n"] {
+        fs::write(dir.path().join("lines.csv"), text).unwrap();
+        let said = refused(dir.path(), &["sensitivity", "--from", "lines.csv"]);
+        assert!(said.contains("lines.csv: not what --csv wrote"), "{said}");
     }
 }
 

@@ -127,6 +127,10 @@ fn a_replay_takes_no_option_that_changes_nothing() {
         let played = soloist(path, &format!("sim replay {words}"));
         assert!(played.status.success(), "{words}: {played:?}");
     }
+    let many = "sim replay one one one one one --recolor buddy -m raspberry-pi-4";
+    let said = String::from_utf8(soloist(path, many).stderr).unwrap();
+    let why = "5 programs need 5 cores, and the machine has 4";
+    assert!(said.contains(why), "{said}");
 }
 
 /// Rules that nothing was checked by are kept by nobody.

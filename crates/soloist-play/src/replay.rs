@@ -267,6 +267,13 @@ impl Replay {
 
     fn check(&self) -> Result<(), ReplayError> {
         let cores = self.platform.node_of_core.len();
+        let (needed, programs) = (self.lanes(), self.parts.len());
+        if needed > cores {
+            return Err(ReplayError::Misfit(format!(
+                "{programs} programs need {needed} cores, and the machine has {cores}: leave some out, or name a \
+                 larger machine (--machine)"
+            )));
+        }
         let mut taken = vec![None; cores];
         for part in &self.parts {
             let lanes = part.program.lanes().len();

@@ -1,5 +1,7 @@
 //! Lines of claims under changes, as comma-separated values.
 
+use std::io;
+
 use csv::{Error, ReaderBuilder, WriterBuilder};
 
 use super::{Change, Line};
@@ -50,6 +52,11 @@ pub fn read(text: &str) -> Result<Vec<Line>, Error> {
         let (change, claim): (Change, ClaimLine) = record?.deserialize(None)?;
         Ok(Line { change, claim })
     };
-    // The first is the head.
-    reader.records().skip(1).map(line).collect()
+    let mut records = reader.records();
+    let head = records.next().transpose()?;
+    if head.is_none_or(|head| head != HEAD[..]) {
+        let why = "its first line does not name the columns";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why).into());
+    }
+    records.map(line).collect()
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 use soloist_lab::known;
@@ -11,8 +12,9 @@ use soloist_lab::sensitivity::spread::tsv;
 use soloist_lab::sensitivity::{self, csv, keys, settings, spreads, Line, Of, Spread};
 use soloist_lab::spec::{ClaimKind, Scenario};
 
-use super::{bar, experiment_names, misuse, Repeats};
+use super::{experiment_names, misuse, Repeats};
 use soloist_cli::complete;
+use soloist_cli::progress::Steps;
 use soloist_cli::table;
 use soloist_cli::{out, Ctx, Misuse};
 
@@ -138,12 +140,12 @@ impl Sensitivity {
         }
         let options = self.repeats.options(false);
         // The library tells how many runs there are when they begin.
-        let bar = bar(ctx, 0)?;
+        let steps = OnceLock::new();
         let lines = sensitivity::table(&scenarios, &self.key, self.pairs, options, &|runs| {
-            bar.set_length(runs as u64);
-            bar.inc(1);
+            let steps = steps.get_or_init(|| Steps::new(ctx, runs, "runs done"));
+            steps.step();
         });
-        bar.finish_and_clear();
+        steps.get().map(Steps::finish);
         lines.map_err(|e| Misuse(e.to_string()).into())
     }
 

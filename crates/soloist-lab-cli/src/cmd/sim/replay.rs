@@ -17,7 +17,8 @@ use soloist_record::{Lines, Meta};
 use super::{damage, no_machine, recorded};
 use soloist_cli::complete;
 use soloist_cli::number::whole;
-use soloist_cli::{progress, status, table};
+use soloist_cli::progress::Steps;
+use soloist_cli::{status, table};
 use soloist_cli::{Ctx, Misuse};
 
 /// Lines of each processor, unless told otherwise.
@@ -151,9 +152,9 @@ impl Replay {
         if let Some(dir) = &self.export {
             stage.export(&jobs, dir)?;
         }
-        let bar = progress::bar(ctx, jobs.len(), "played");
-        let runs = stage.play(&jobs, &|| bar.inc(1))?;
-        bar.finish_and_clear();
+        let steps = Steps::new(ctx, jobs.len(), "played");
+        let runs = stage.play(&jobs, &|| steps.step())?;
+        steps.finish();
         let rows = means(&placements, &limits, &runs);
         let damage = damage(&stage.parts);
         if ctx.json {
@@ -308,8 +309,8 @@ impl Replay {
             "SLOWDOWN",
             "TO FIRST",
             "MISSES/1000",
-            "P99 ns",
-            "BESIDE ns",
+            "P99 ALONE ns",
+            "P99 BESIDE ns",
             "OTHERS GB/s",
             "REMOTE %",
             "SPILLED",

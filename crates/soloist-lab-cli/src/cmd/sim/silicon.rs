@@ -280,8 +280,8 @@ fn figures(rows: &[Both]) -> comfy_table::Table {
         "BESIDE ns",
         "SLOWDOWN (99 %)",
         "TO FIRST",
-        "P99 ns",
-        "BESIDE ns",
+        "P99 ALONE ns",
+        "P99 BESIDE ns",
         "OTHERS MB/s",
     ]);
     let time = |row: &Both, ns: f64| ns * row.lines as f64;
