@@ -401,16 +401,7 @@ impl Summary {
     /// The summary in sentences.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
-        let mut say = vec![format!(
-            "{} bank colours on {} node{}, {} disjoint bank sets of {} bank{}; one bank set holds {}",
-            self.colors,
-            self.nodes,
-            if self.nodes == 1 { "" } else { "s" },
-            self.bank_sets,
-            self.banks_per_set,
-            if self.banks_per_set == 1 { "" } else { "s" },
-            size_span(self.set_bytes.0, self.set_bytes.1),
-        )];
+        let mut say = vec![self.of_banks()];
         let dealt = self.interleave.iter();
         say.extend(dealt.map(|dealt| dealt.sentence(self.page_bytes)));
         if self.llc_colors > 1 {
@@ -449,6 +440,28 @@ impl Summary {
             ));
         }
         say
+    }
+
+    /// What bank colours there are.
+    fn of_banks(&self) -> String {
+        let s = |number: u32| if number == 1 { "" } else { "s" };
+        match (self.bank_sets <= self.nodes, self.colors <= self.nodes) {
+            (true, true) => "no bank colours: no function of the map chooses a bank".to_owned(),
+            (true, false) => format!(
+                "no bank colours: each page lies in all {} banks of its node",
+                self.banks_per_set
+            ),
+            (false, _) => format!(
+                "{} bank colours on {} node{}, {} disjoint bank sets of {} bank{}; one bank set holds {}",
+                self.colors,
+                self.nodes,
+                s(self.nodes),
+                self.bank_sets,
+                self.banks_per_set,
+                s(self.banks_per_set),
+                size_span(self.set_bytes.0, self.set_bytes.1),
+            ),
+        }
     }
 }
 
@@ -520,7 +533,7 @@ pub fn field_list(map: &MapSpec, index: usize) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use super::Summary;
+    use super::{PageSize, Summary};
     use soloist_machine::{known, Machine};
 
     /// A client of modules of two sizes: what lies in one channel alone has rows of its
@@ -555,6 +568,32 @@ mod tests {
         assert!(flex("\"17-33\"", 0x4_0000_0000).is_some());
         // Behind the 32768 rows of the other.
         assert_eq!(flex("\"17-33\"", 0x5_0000_0000), None);
+    }
+
+    /// One set that holds all pages divides nothing, however many banks are in it.
+    #[test]
+    fn one_bank_set_is_no_colour() {
+        let first = |name: &str, kib: u64| {
+            let machine = known::find(name).unwrap();
+            let pages = PageSize::from_bytes(kib << 10).unwrap();
+            let map = machine.addr_map().for_pages(pages).unwrap();
+            Summary::new(&machine, &map).sentences().swap_remove(0)
+        };
+        let said = first("rk3588", 4);
+        assert_eq!(
+            said,
+            "no bank colours: no function of the map chooses a bank"
+        );
+        let said = first("raspberry-pi-4", 64);
+        assert_eq!(
+            said,
+            "no bank colours: each page lies in all 8 banks of its node"
+        );
+        let said = first("raspberry-pi-4", 16);
+        assert!(
+            said.starts_with("8 bank colours on 1 node, 2 disjoint"),
+            "{said}"
+        );
     }
 
     #[test]
