@@ -94,7 +94,10 @@ impl Memory {
             .map_err(|what| format!("[memory.controller]: {what}"))?;
         let core = &self.core;
         if !(core.cpi > 0.0 && core.cpi <= 1000.0) {
-            return Err(format!("[memory.core]: cpi {} must be 0 to 1000", core.cpi));
+            let cpi = core.cpi;
+            return Err(format!(
+                "[memory.core]: cpi {cpi} must be above 0, and 1000 at most"
+            ));
         }
         for (name, v) in [
             ("outstanding", core.outstanding),
@@ -122,10 +125,15 @@ impl Memory {
             return Err("[memory.northbridge]: bytes_per_us must not be 0".to_owned());
         }
         let bus = &self.northbridge;
-        if bus.in_order > 4096 || bus.deferred > bus.in_order {
+        let (queue, deferred) = (bus.in_order, bus.deferred);
+        if queue > 4096 {
             return Err(format!(
-                "[memory.northbridge]: in_order {} must be 0 to 4096, deferred {} no more than that",
-                bus.in_order, bus.deferred
+                "[memory.northbridge]: in_order {queue} must be 0 to 4096"
+            ));
+        }
+        if deferred > queue {
+            return Err(format!(
+                "[memory.northbridge]: deferred {deferred} must be in_order ({queue}) at most"
             ));
         }
         if self.northbridge.victims == 0 {

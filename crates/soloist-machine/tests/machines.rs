@@ -240,8 +240,13 @@ fn every_section_is_read_and_refused_with_its_line() {
         ("cpus = 16\nmemory", "cpus = 65\nmemory", "1 to 64"),
         ("\"8G\", \"8G\", \"8G\", \"8G\"", "", "1 to 32 sizes"),
         ("\"8G\", \"8G\"", "\"8G\", \"1K\"", "multiples of 2M"),
-        ("cpi = 0.5", "cpi = 0.0", "cpi 0"),
+        ("cpi = 0.5", "cpi = 0.0", "cpi 0 must be above 0"),
         ("drain_low = 0", "drain_low = 9", "drain_low 9"),
+        (
+            "victims = ",
+            "deferred = 1\nvictims = ",
+            "deferred 1 must be in_order (0) at most",
+        ),
         ("[vm]", "[guard]\nperiod = 1\n\n[vm]", "guard"),
     ] {
         assert!(good.contains(from), "{from}");
