@@ -249,6 +249,38 @@ fn advice_without_a_measurement_claims_nothing() {
     }
 }
 
+/// As of a file from before pages were divided by classes.
+#[test]
+fn figures_of_another_version_are_measured_again() {
+    let machine = small();
+    let file = machine.path().join("old.json");
+    let split = r#"{"bits":[14],"size":"inside","bytes":4096,"spread_ns":9.0,"private_ns":8.0}"#;
+    let advise = |text: &str| {
+        fs::write(&file, text).unwrap();
+        let args = ["advise", "--from", &file.display().to_string()];
+        let out = soloist(machine.path(), &args).output().unwrap();
+        assert_eq!(out.status.code(), Some(2), "{out:?}");
+        said(&out)
+    };
+    let old = format!(r#"{{"machine":"x","pages":[{split}],"slices_why":"none"}}"#);
+    let why = advise(&old);
+    assert!(why.contains("an older soloist wrote it"), "{why}");
+    assert!(why.contains("measure again"), "{why}");
+    let why = advise(&old.replacen('{', r#"{"soloist":"9.9.9","#, 1));
+    assert!(why.contains("soloist 9.9.9 wrote it"), "{why}");
+    // What is no measurement stays that, and one that ends early too.
+    let why = advise(&old[..old.len() - 9]);
+    assert!(
+        why.contains("not what `soloist bench silicon --json` writes"),
+        "{why}"
+    );
+    let why = advise(r#"{"slices":1}"#);
+    assert!(
+        why.contains("not what `soloist bench silicon --json` writes"),
+        "{why}"
+    );
+}
+
 /// A user who measured in vain is not told to measure.
 #[test]
 fn advice_after_a_measurement_in_vain_says_why() {

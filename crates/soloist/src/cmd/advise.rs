@@ -163,7 +163,9 @@ impl Written {
         if !value.is_object() {
             return Err(wrong(""));
         }
-        let written: Self = serde_json::from_value(value).map_err(|e| wrong(&format!(": {e}")))?;
+        let other = Self::by_another(&value);
+        let written: Self = serde_json::from_value(value)
+            .map_err(|e| other.unwrap_or_else(|| wrong("")) + &format!(": {e}"))?;
         let of_slices = written.slices.is_some() || written.slices_why.is_some();
         let of_cache = written.cache.is_some() || written.cache_why.is_some();
         match of_slices || of_cache {
@@ -174,6 +176,22 @@ impl Written {
                     .to_owned(),
             ),
         }
+    }
+
+    /// What to say of figures that have other fields than this version's; `None`: it is no
+    /// measurement.
+    fn by_another(value: &serde_json::Value) -> Option<String> {
+        let has_figures = ["slices", "pages", "cache"]
+            .iter()
+            .any(|part| value.get(part).is_some());
+        let is_measured = value.get("machine").is_some() && has_figures;
+        let by = match value.get("soloist").and_then(serde_json::Value::as_str) {
+            Some(version) => format!("soloist {version}"),
+            None => "an older soloist".to_owned(),
+        };
+        let own = silicon::VERSION;
+        is_measured
+            .then(|| format!("{by} wrote it, and this one, {own}, can't read it: measure again"))
     }
 
     /// Adds what another file has; of one machine, and nothing twice.

@@ -43,6 +43,9 @@ use soloist_cli::number::{mask, memory, ns, whole};
 use soloist_cli::{check_files, Ctx, Misuse};
 use soloist_cli::{out, progress, table};
 
+/// That the answer names.
+pub(in crate::cmd) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Huge pages that the simulated machine gives.
 const SIM_PAGES: u64 = 64;
 
@@ -139,6 +142,8 @@ enum Part {
 /// What is printed.
 #[derive(Default, Serialize)]
 pub(in crate::cmd) struct Report {
+    /// The version that wrote it.
+    soloist: &'static str,
     machine: String,
     virtual_machine: bool,
     /// Processors of the victim and its neighbour.
@@ -497,6 +502,7 @@ impl Report {
     /// Of which nothing is known yet.
     fn of(machine: String, unit: &'static str) -> Self {
         Self {
+            soloist: VERSION,
             machine,
             unit,
             ..Self::default()
