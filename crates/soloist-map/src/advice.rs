@@ -422,11 +422,13 @@ fn channels(facts: &Facts, measured: Option<&Report>) -> Item {
         }
         _ => says,
     };
+    // Where nothing is shown there may be channels all the same.
+    let is_known = facts.no_channel_colors.is_some() || seen != Some((0.0, false));
     let seen = seen.map(|(saved, _)| saved);
     Item {
         name: "a channel of its own (colours)",
         is_there: facts.no_channel_colors.is_none() && seen.is_none_or(|saved| saved > 0.0),
-        is_known: true,
+        is_known,
         worth: seen,
         says: match &facts.no_channel_colors {
             Some(why) => why.clone(),
@@ -457,7 +459,10 @@ fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
     };
     let counts = match facts.has_events {
         Some(true) => "",
-        Some(false) => " This host counts no processor events, so a stand-in would count.",
+        Some(false) => {
+            " This host counts no processor events, so a reservation would count page faults or the \
+             clock, not traffic."
+        }
         None => " Of a simulated machine nobody knows whether it counts processor events.",
     };
     Item {

@@ -136,6 +136,8 @@ fn of_count(facts: &Facts, found: &Measured<'_>, cache: &Eviction, nothing: Item
 
 /// Where no count decides.
 fn by_map(facts: &Facts, found: &Measured<'_>, nothing: Item) -> Item {
+    // Without a map nobody knows; with one, it has some or none to use.
+    let is_known = facts.cache_colors.is_some() || facts.hashed_cache.is_some();
     let (is_there, mut says) = match (facts.cache_colors, &facts.hashed_cache) {
         (_, Some(why)) => (false, why.clone()),
         (Some(0 | 1), _) => (
@@ -145,7 +147,7 @@ fn by_map(facts: &Facts, found: &Measured<'_>, nothing: Item) -> Item {
         (Some(colors), _) => (true, format!("The map has {colors} cache colours.")),
         (None, _) => (
             false,
-            "No map is loaded, so none are known; `soloist bench silicon` counts them.".to_owned(),
+            "No map is loaded; `soloist bench silicon` counts the cache's colours.".to_owned(),
         ),
     };
     if let Some(cache) = found.cache {
@@ -158,6 +160,7 @@ fn by_map(facts: &Facts, found: &Measured<'_>, nothing: Item) -> Item {
     }
     Item {
         is_there,
+        is_known,
         says,
         ..nothing
     }

@@ -604,7 +604,7 @@ fn a_channel_that_pages_cant_have_is_not_there() {
 /// Without a map, too: a bit inside each page tells no pages apart, whatever it saves.
 #[test]
 fn a_channel_inside_each_page_is_not_sold() {
-    let item = |function: &str| {
+    let item = |function: &str, shown: bool| {
         let mut of = report(16, 90.0);
         of.channels = Some(Channels {
             neighbours: 7,
@@ -614,7 +614,7 @@ fn a_channel_inside_each_page_is_not_sold() {
                 attack: Attack::Read,
                 near: figures(130.0),
                 far: figures(100.0),
-                saved: difference(30.0, true),
+                saved: difference(30.0, shown),
                 neighbours_lose: Loss::default(),
             }],
             by_throughput: Vec::new(),
@@ -627,12 +627,33 @@ fn a_channel_inside_each_page_is_not_sold() {
             .unwrap()
     };
     for function in ["7", "8^14"] {
-        let item = item(function);
-        assert!(!item.is_there, "{function}: {item:?}");
+        let item = item(function, true);
+        assert!(!item.is_there && item.is_known, "{function}: {item:?}");
         assert!(item.says.contains("no channel colours"), "{item:?}");
     }
-    let between = item("13^17");
+    let between = item("13^17", true);
     assert_eq!((between.is_there, between.worth), (true, Some(0.3)));
+    // Nothing shown is no proof that there is none.
+    let open = item("13^17", false);
+    assert!(!open.is_there && !open.is_known, "{open:?}");
+}
+
+/// Without a map nobody knows whether the cache has colours.
+#[test]
+fn cache_colours_that_nobody_looked_for_are_not_denied() {
+    for (colors, is_known) in [(None, false), (Some(1), true)] {
+        let facts = Facts {
+            cache_colors: colors,
+            ..Facts::default()
+        };
+        let mut items = advise(&facts, None).items.into_iter();
+        let item = items.find(|item| item.name == "cache colours").unwrap();
+        assert_eq!(
+            (item.is_there, item.is_known),
+            (false, is_known),
+            "{item:?}"
+        );
+    }
 }
 
 /// Measured and told apart by no page, worse, or against the map: never "colour here".
