@@ -6,14 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::ArgGroup;
-use comfy_table::Table;
 use serde::Serialize;
 use soloist_core::statistics::mean;
 use soloist_host::observe::Summary;
 use soloist_host::run::write_forever;
 
 use crate::number::whole;
-use crate::{complete, out, table, Ctx, Misuse};
+use crate::{complete, out, table, Ctx, Misuse, Table};
 
 /// Memory that the co-runner of this program's own writes to, bytes.
 const CO_RUNNER: usize = 64 << 20;

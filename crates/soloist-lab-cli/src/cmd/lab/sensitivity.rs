@@ -194,7 +194,7 @@ fn sum_up(spreads: &[Spread]) -> Result<()> {
 }
 
 /// Each claim: as shipped, between what it lies, and what brackets what is printed.
-fn claims_moved(spreads: &[Spread]) -> comfy_table::Table {
+fn claims_moved(spreads: &[Spread]) -> soloist_cli::Table {
     let mut table = table([
         "EXPERIMENT",
         "CLAIM",
@@ -225,7 +225,7 @@ fn claims_moved(spreads: &[Spread]) -> comfy_table::Table {
 }
 
 /// Each change of the machine: how many claims of each kind hold with it.
-fn machine_moved(lines: &[Line]) -> comfy_table::Table {
+fn machine_moved(lines: &[Line]) -> soloist_cli::Table {
     let mut table = table([
         "CHANGED",
         "TO",

@@ -1,9 +1,7 @@
 //! What is said of a plan.
 
 use anyhow::Result;
-use comfy_table::Table;
-use soloist_cli::table;
-use soloist_cli::Ctx;
+use soloist_cli::{table, Ctx, Table};
 use soloist_core::format_size;
 use soloist_core::time::{Time, MS, US};
 use soloist_host::words::counted;

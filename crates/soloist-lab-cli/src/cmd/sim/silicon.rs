@@ -272,7 +272,7 @@ fn print_basis(output: &Output, silicon: &Silicon) -> Result<()> {
 }
 
 /// Each placement's times: on silicon, and of the model.
-fn figures(rows: &[Both]) -> comfy_table::Table {
+fn figures(rows: &[Both]) -> soloist_cli::Table {
     let mut table = table([
         "PLACEMENT",
         "",
