@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -368,6 +371,41 @@ fn a_wrong_name_among_several_changes_nothing() {
     }
     let nothing = output(machine.path(), &["group", "set", "core0"]);
     assert_eq!(nothing.status.code(), Some(2), "{nothing:?}");
+}
+
+/// The kernel takes an attribute after the other; a signal between two ends nothing.
+#[test]
+fn a_signal_leaves_no_half_rule() {
+    let machine = small();
+    let dir = machine.path().join("sys/kernel/config/soloist/rules/video");
+    let enabled = dir.join("enabled");
+    fs::remove_file(&enabled).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &enabled,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    let args = ["rule", "set", "video", "--colors", "3", "--enabled", "0"];
+    let mut child = soloist(machine.path(), &args).spawn().unwrap();
+    // It reads what is to be put back, then writes; a pipe makes it wait for us each time.
+    fs::write(&enabled, "1\n").unwrap();
+    while fs::read_to_string(dir.join("colors")).unwrap() != "3\n" {
+        assert_eq!(child.try_wait().unwrap(), None);
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let mut pipe = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(&enabled)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
+    let mut written = [0; 2];
+    pipe.read_exact(&mut written).unwrap();
+    assert_eq!(&written, b"0\n");
 }
 
 /// A glob of the shell may name one again.

@@ -14,6 +14,7 @@ use soloist_host::control::{
     format_rate, parse_rate, Bandwidth, Control, Guard, GuardCpu, GuardView,
 };
 use soloist_host::machine::Host;
+use soloist_host::run::HeldSignals;
 use soloist_map::detect::hardware::{Hardware, HardwareOptions};
 use soloist_map::detect::one_bank::{one_bank, OneBank, ENOUGH_ROWS};
 
@@ -294,7 +295,10 @@ impl Set {
             return Err(Misuse("nothing to set: `soloist guard set --help`".to_owned()).into());
         }
         let guard = open()?;
+        // A signal that comes midway ends this afterwards: a change is made whole.
+        let held = HeldSignals::hold();
         guard.change(&pairs, &limits.concat())?;
+        drop(held);
         tell(&guard, ctx)
     }
 

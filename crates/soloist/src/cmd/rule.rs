@@ -7,6 +7,7 @@ use clap::builder::BoolishValueParser;
 use serde_json::json;
 use soloist_host::control::{Control, Exhaust, Rule, RuleChange, RuleView, LIMIT_DEFAULT};
 use soloist_host::machine::{user_id, Host};
+use soloist_host::run::HeldSignals;
 
 use super::colors::exhaust;
 use super::{distinct, up};
@@ -138,6 +139,8 @@ fn limit(text: &str) -> Result<String, String> {
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let control = Control::open(&Host::live())?;
+    // A signal that comes midway ends this afterwards: a change is made whole.
+    let _held = HeldSignals::hold();
     match args {
         Args::List => list(&control, ctx)?,
         Args::Add(new) => new.run(&control, ctx)?,
