@@ -20,9 +20,9 @@ use crate::machine::{built_module, image, module_file, Host, ENROLL, FIRMWARE_MO
 use crate::words::counted;
 use crate::HostError;
 
-/// How long the kernel may take to let go of the module: hooks wait until
-/// no task sleeps in them.
-const UNLOAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the kernel may take to load the module, and to let go of it: hooks wait
+/// until no task sleeps in them.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Which module to load, and how.
 #[derive(Debug, Clone, Default)]
@@ -83,14 +83,15 @@ pub fn load(
         modprobe("configfs");
         let (path, built) = module_file(host, module.file.as_deref(), say)?;
         say(&format!("loading {}", path.display()));
-        insert(&path, &module.params)?;
-        report.module = Some(path);
         report.built = built;
-    } else if let Some(flag) = module.asks_for() {
+        report.module = insert(&path, &module.params)?.then_some(path);
+    }
+    if let (None, Some(flag)) = (&report.module, module.asks_for()) {
         return Err(HostError::Request(format!(
             "{flag}: the module is loaded already; `soloist down` first"
         )));
     }
+    wait_for_other(host);
     mount_configfs(host)?;
     let control = Control::open(host)?;
     write_map(&control, map, &mut report)?;
@@ -133,7 +134,7 @@ const FIRMWARE_NAME: &CStr = c"soloist_firmware";
 /// Takes a module away that may not be loaded, as soon as nothing uses it.
 fn remove(name: &CStr) -> Result<(), HostError> {
     use rustix::io::Errno;
-    let deadline = Instant::now() + UNLOAD_TIMEOUT;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         match rustix::system::delete_module(name, libc::O_NONBLOCK) {
             Ok(()) | Err(Errno::NOENT) => return Ok(()),
@@ -177,8 +178,8 @@ impl FirmwareModule {
                 "no {FIRMWARE_MODULE} for kernel {release}, which asks the firmware: it is built and installed beside soloist.ko"
             ))
         })?;
-        insert(&path, &[])?;
-        Ok(Self { ours: true })
+        let ours = insert(&path, &[])?;
+        Ok(Self { ours })
     }
 }
 
@@ -263,13 +264,27 @@ fn modprobe(name: &str) {
     let _ = Command::new("modprobe").arg(name).output();
 }
 
-fn insert(path: &Path, params: &[String]) -> Result<(), HostError> {
+/// Waits as long as another command is loading it: its interface is there at the end.
+fn wait_for_other(host: &Host) {
+    let deadline = Instant::now() + TIMEOUT;
+    let is_coming = || host.text("/sys/module/soloist/initstate").as_deref() == Some("coming");
+    while is_coming() && Instant::now() < deadline {
+        sleep(Duration::from_millis(10));
+    }
+}
+
+/// Loads the module at `path`; false: another command was quicker.
+fn insert(path: &Path, params: &[String]) -> Result<bool, HostError> {
     let image = image(path)?;
     check_params(&image, params)?;
     let params = CString::new(params.join(" "))
         .map_err(|_| HostError::Request("--param: a NUL in it".to_owned()))?;
     let before = kernel_log();
-    rustix::system::init_module(&image, &params).map_err(|e| {
+    let loaded = rustix::system::init_module(&image, &params);
+    if let Err(rustix::io::Errno::EXIST) = loaded {
+        return Ok(false);
+    }
+    loaded.map(|()| true).map_err(|e| {
         use rustix::io::Errno;
         let why = match (e, kernel_words(&before, &kernel_log())) {
             (Errno::PERM, _) if !may_load_modules(&read("/proc/self/status")) => {
