@@ -146,6 +146,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
         Args::Add(new) => new.run(&control, ctx)?,
         Args::Set(change) => change.run(&control, ctx)?,
         Args::Rm(names) => {
+            let _alone = control.alone()?;
             names.find(&control)?.iter().try_for_each(Rule::remove)?;
             names.tell("removed", ctx)?;
         }
