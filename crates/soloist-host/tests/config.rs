@@ -596,3 +596,39 @@ fn two_are_applied_one_after_the_other() {
         assert!(is_whole, "{turn}: {now:?}");
     }
 }
+
+/// Wherever it was killed, the next one makes all of the file true.
+#[test]
+fn what_was_killed_midway_is_finished_by_the_next() {
+    let text = "[groups.core0]\nbank_sets = '4-5'\nmode = 'exclusive'\nbandwidth = '100MB/s'\n\
+                cpus = '2'\ncgroup = '/b.slice'\n\
+                [groups.core1]\nbank_sets = '2-3'\nmode = 'exclusive'\nreserve = '8K'\n\
+                bandwidth = '200MB/s'\ncpus = '0-1'\ncgroup = '/a.slice'\n\
+                [rules.video]\npath = '/usr/bin/x265'\ncolors = 3\nuser_limit = 3\n";
+    let wanted = Config::parse(text).unwrap();
+    let before = || {
+        let machine = guarded();
+        machine.soloist("guard/settings", FRESH);
+        machine.group("core1", "4-5", "");
+        machine.soloist("groups/core1/bandwidth", "300000000 reclaim=1 cpus=2\n");
+        machine.soloist("groups/core0/cgroup", "/a.slice\n");
+        machine.soloist("groups/core1/cgroup", "/b.slice\n");
+        machine
+    };
+    let all = steps(&before(), &wanted, false).steps;
+    assert!(all.len() > 12, "{all:?}");
+    for done in 0..=all.len() {
+        let machine = before();
+        let apply = |steps: &[Step]| {
+            let steps = Steps {
+                steps: steps.to_vec(),
+                others: Vec::new(),
+            };
+            steps.apply(&control(&machine)).unwrap();
+        };
+        apply(&all[..done]);
+        apply(&steps(&machine, &wanted, false).steps);
+        let left = steps(&machine, &wanted, false).steps;
+        assert_eq!(left, [], "after {done} of {all:?}");
+    }
+}
