@@ -373,6 +373,25 @@ fn a_wrong_name_among_several_changes_nothing() {
     assert_eq!(nothing.status.code(), Some(2), "{nothing:?}");
 }
 
+/// `soloist save -` writes to one.
+#[test]
+fn a_configuration_comes_from_a_pipe() {
+    let machine = small();
+    let mut child = soloist(machine.path(), &["apply", "--dry-run", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let text = "[groups.core0]\nbank_sets = '2-3'\nexhaust = 'spill'\n";
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8(out.stdout).unwrap();
+    assert!(
+        said.contains("groups/core0/exhaust: fail -> spill"),
+        "{said}"
+    );
+}
+
 /// The kernel takes an attribute after the other; a signal between two ends nothing.
 #[test]
 fn a_signal_leaves_no_half_rule() {

@@ -46,7 +46,7 @@ pub struct SaveArgs {
     "soloist apply /etc/soloist/soloist.toml",
 ])]
 pub struct ApplyArgs {
-    /// The file (docs/reference/config.md).
+    /// The file (docs/reference/config.md); `-`: standard input.
     #[arg(value_name = "FILE", default_value = FILE)]
     file: PathBuf,
 
@@ -133,11 +133,15 @@ struct Report<'a> {
 /// Runs `apply`.
 pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
-    let file = args.file.display();
-    if matches!(args.file.try_exists(), Ok(false)) {
+    let path = match args.file.as_os_str() == "-" {
+        true => Path::new("/dev/stdin"),
+        false => &args.file,
+    };
+    let file = path.display();
+    if matches!(path.try_exists(), Ok(false)) {
         bail!("{file}: no such file; `soloist save {file}` writes it from what is set now");
     }
-    let mut config = Config::read(&args.file)?;
+    let mut config = Config::read(path)?;
     let later = config.find_cgroups(&host);
     for note in later.map_err(|error| config.located(error))? {
         errln!("soloist: {note}");
