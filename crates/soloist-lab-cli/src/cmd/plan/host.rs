@@ -53,6 +53,7 @@ pub fn host(
         )?;
     }
     let control = Control::open(&Host::live())?;
+    let _alone = ask.apply.then(|| control.alone()).transpose()?;
     if let Some(event) = event.filter(|event| ask.force && !event.named) {
         let counted = take_hosts_event(&control, &mut config, event)?;
         errln!("soloist: {}", counted.says());
