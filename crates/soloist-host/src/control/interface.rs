@@ -287,6 +287,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), HostError> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 
