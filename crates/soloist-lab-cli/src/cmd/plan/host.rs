@@ -7,7 +7,7 @@ use anyhow::{bail, Result};
 use soloist_cli::{weigh, Ctx};
 use soloist_core::AddrMap;
 use soloist_host::config::Config;
-use soloist_host::control::{load, Control, ModuleChoice};
+use soloist_host::control::{load, Alone, Control, ModuleChoice};
 use soloist_host::machine::Host;
 use soloist_machine::Machine;
 use soloist_rt::plan::event::Event;
@@ -52,8 +52,7 @@ pub fn host(
             &|step| ctx.step(step),
         )?;
     }
-    let control = Control::open(&Host::live())?;
-    let _alone = ask.apply.then(|| control.alone()).transpose()?;
+    let (control, _alone) = opened(ask)?;
     if let Some(event) = event.filter(|event| ask.force && !event.named) {
         let counted = take_hosts_event(&control, &mut config, event)?;
         errln!("soloist: {}", counted.says());
@@ -71,6 +70,13 @@ pub fn host(
     };
     let is_good = ask.apply || difference.is_none();
     Ok((ctx.judged(printed, is_good), difference))
+}
+
+/// The control interface; for a change no other command changes it meanwhile.
+fn opened(ask: &Ask) -> Result<(Control, Option<Alone>)> {
+    let control = Control::open(&Host::live())?;
+    let alone = ask.apply.then(|| control.alone()).transpose()?;
+    Ok((control, alone))
 }
 
 fn say(difference: &Difference, applied: bool) -> Result<()> {
