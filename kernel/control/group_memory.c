@@ -12,6 +12,7 @@
 #include "../command/status.h"
 #include "../migrate/evict.h"
 #include "../migrate/recolor.h"
+#include "../palette/reap.h"
 #include "group.h"
 #include "moves.h"
 
@@ -59,8 +60,11 @@ static int look_at_all(struct config_item *item)
 {
 	struct group_dir *dir = sol_to_group_dir(item);
 	struct sol_occupancy o;
-	int err = take(item, true, &o);
+	int err;
 
+	/* Pages of ended tasks that wait in a CPU's batch are nobody's. */
+	sol_reap_drain(false);
+	err = take(item, true, &o);
 	if (err)
 		return err;
 	spin_lock(&dir->lock);

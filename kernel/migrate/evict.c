@@ -324,6 +324,8 @@ static int evict_pass(void *ctx)
 	int err;
 
 	e->missed = 0;
+	/* A free frame that waits on a CPU's list of the kernel can't be listed. */
+	sol_evacuate_drain();
 	err = sol_sweep_run(&e->sweep);
 	flush(e);
 	free_spares(e);

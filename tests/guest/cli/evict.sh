@@ -90,12 +90,14 @@ was=$(cat $sample)
 echo 64 >$sample
 soloist group create alone --node 0 --bank-sets 3 --mode exclusive --evict >/dev/null
 alone() { soloist run --group alone -- soloist verify --self --strict="$1" --json; }
-# An eviction leaves a page that somebody was at just then.
-for i in 1 2 3 4 5; do
-	alone banks >/dev/null 2>&1 && break
+# Other tasks may take what is free there between an eviction and the look.
+for i in 1 2 3 4 5 6 7 8; do
+	out=$(alone banks 2>/dev/null)
+	status=$?
+	[ $status != 0 ] || break
 	echo 1 >$root/groups/alone/evict
 done
-expect alone 0 alone banks
+same alone $status 0
 echo "$out" | grep -q '"one_of": 1,' && ok alone-in-all || fail alone-in-all "$out"
 expect alone-by-a-sample 0 alone own
 echo "$out" | grep -q '"one_of": [2-9]' && ok sampled || fail sampled "$out"

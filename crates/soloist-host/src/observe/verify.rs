@@ -406,8 +406,8 @@ impl Report {
     }
 
     /// Looks who holds the memory of its groups' colours. A group that a rule made
-    /// does not tell. With `whole` all memory is looked at, where a sample leaves it open
-    /// whether others hold some.
+    /// does not tell. With `whole` all memory of exclusive ones is looked at, without the
+    /// pages of ended tasks that wait on a CPU.
     pub fn look_who_holds(&mut self, control: &Control, whole: bool) -> Result<(), HostError> {
         for group in self.groups.iter().filter(|group| !is_label(&group.name)) {
             let Ok(named) = control.group(&group.name) else {
@@ -416,7 +416,7 @@ impl Report {
             if let Some(by) = named.occupancy()? {
                 let exclusive = named.is_exclusive()?;
                 let mut held = Held { exclusive, by };
-                if whole && !held.tells() {
+                if whole && exclusive {
                     held.by = named.occupancy_of_all()?.unwrap_or(by);
                 }
                 self.occupancy.insert(group.name.clone(), held);
