@@ -106,7 +106,7 @@ impl Table {
     }
 }
 
-/// What stands in the cells of a row.
+/// The texts of a row's cells.
 fn texts(row: &Row) -> impl Iterator<Item = String> + '_ {
     row.cell_iter().map(Cell::content)
 }

@@ -27,7 +27,7 @@ pub enum Experiment {
     TaskSet(TaskSetSpec, TaskSet),
 }
 
-/// What lists say of an experiment.
+/// An experiment, as lists show it.
 #[derive(Debug, Serialize)]
 pub struct Listed<'a> {
     /// Its short name.
@@ -73,7 +73,7 @@ impl Experiment {
         })
     }
 
-    /// What lists say of it.
+    /// The experiment, as lists show it.
     #[must_use]
     pub fn listed(&self) -> Listed<'_> {
         match self {

@@ -24,7 +24,7 @@ pub struct FileError {
     pub file: String,
     /// Line, from 1; 0 where the whole file is meant.
     pub line: usize,
-    /// What was wrong, what was expected, and what to do.
+    /// Names the fault, the expected value and the remedy.
     pub message: String,
 }
 
@@ -66,14 +66,14 @@ impl Display for FileError {
     }
 }
 
-/// What is wrong with a value of a TOML file, for one who knows neither file nor line.
+/// An error of a value in a TOML file, made where neither file nor line is known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct KeyError {
     /// Keys of tables, and numbers, from 0, of elements of lists: `groups`, `video`,
     /// `bank_sets`.
     pub keys: Vec<String>,
-    /// What was wrong, what was expected, and what to do.
+    /// Names the fault, the expected value and the remedy.
     pub message: String,
 }
 

@@ -442,7 +442,7 @@ impl Summary {
         say
     }
 
-    /// What bank colours there are.
+    /// The sentence about bank colours.
     fn of_banks(&self) -> String {
         let s = |number: u32| if number == 1 { "" } else { "s" };
         match (self.bank_sets <= self.nodes, self.colors <= self.nodes) {

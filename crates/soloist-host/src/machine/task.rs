@@ -44,7 +44,7 @@ pub(crate) fn process_of(host: &Host, tid: i32) -> i32 {
     line.unwrap_or(tid)
 }
 
-/// What thread `tid` calls itself, in one line.
+/// The name that thread `tid` gave itself, as one line of text.
 pub(crate) fn command_of(host: &Host, tid: i32) -> Option<String> {
     let name = host.text(&format!("/proc/{tid}/comm"))?;
     Some(plain(&name))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use soloist_machine::{FileError, FileText, KeyError};
 
-/// What a task, by its number, says wrong: at its name.
+/// An error of the task with this number; it leads to the line of the task's name.
 pub fn of_task(number: usize, message: impl Into<String>) -> KeyError {
     KeyError::at(&["task", &number.to_string(), "name"], message)
 }
