@@ -3,8 +3,9 @@
 
 use soloist_core::AddrMap;
 
-use crate::config::apply::{plan, Steps};
+use crate::config::difference::plan;
 use crate::config::file::Config;
+use crate::config::steps::Steps;
 use crate::control::{load, wants_map, Control, ModuleChoice};
 use crate::machine::Host;
 use crate::HostError;

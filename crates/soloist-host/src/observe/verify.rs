@@ -9,106 +9,27 @@
 //! several groups a page in the colours of any is in colour, and the report says
 //! how many are in each group's; a single thread is judged by its own group.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeMap;
 use std::io::Read;
 
-use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps, Process, Status};
+use procfs::process::{MemoryMap, MemoryMaps, Process, Status};
 use procfs::{FromBufRead, PhysicalPageFlags as Flags, ProcResult};
 use serde::Serialize;
-use soloist_core::{AddrMap, ColorSet, NumList};
+use soloist_core::AddrMap;
 
-use crate::control::{is_label, nodes_of, Control, Occupancy};
-use crate::machine::{
-    movable_bytes, not_seen, plain, process_of, text_of, threads, Host, Page, PageReader,
-};
+use crate::control::{is_label, Control, Occupancy};
+use crate::machine::{movable_bytes, not_seen, plain, text_of, Host, Page, PageReader};
 use crate::HostError;
 
-/// Why a page is not in colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// Page cache, mapped shared: other programs use it too.
-    SharedFile,
-    /// Page cache in a private mapping: mapped before the task was coloured.
-    FileCache,
-    /// Page cache in a private mapping, by the choice of a group (`text shared`).
-    SharedText,
-    /// Page cache in a private mapping of a file that is no program: the process
-    /// must see what others write to it.
-    FileData,
-    /// Shared memory (tmpfs, memfd, System V): it belongs to its file, whoever
-    /// touched it first.
-    SharedMemory,
-    /// The kernel's page of zeroes.
-    ZeroPage,
-    /// The kernel's own page: vvar, vdso, vsyscall, and what uprobes run.
-    Kernel,
-    /// Part of a transparent huge page.
-    HugePage,
-    /// Part of a huge page that was set aside (hugetlb).
-    Hugetlb,
-    /// Merged with equal pages (KSM).
-    Merged,
-    /// Memory of a device.
-    Device,
-    /// Shared with another process since a fork, not yet copied.
-    Forked,
-    /// Its own page: from before it joined the group, spilled, or moved.
-    OutOfColor,
-    /// In no range of the address map.
-    OffMap,
-}
+mod groups;
+mod mapping;
+mod reason;
 
-impl Reason {
-    /// In words.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::SharedFile => "shared file page",
-            Self::FileCache => "file page mapped before colouring",
-            Self::SharedText => "file text that the group shares",
-            Self::FileData => "file data, read and not written",
-            Self::SharedMemory => "shared memory",
-            Self::ZeroPage => "zero page",
-            Self::Kernel => "kernel page (vdso, vvar, uprobes)",
-            Self::HugePage => "huge page",
-            Self::Hugetlb => "huge page set aside (hugetlb)",
-            Self::Merged => "merged page (KSM)",
-            Self::Device => "device memory",
-            Self::Forked => "shared since fork",
-            Self::OutOfColor => "from before joining, spilled or moved",
-            Self::OffMap => "outside the address map",
-        }
-    }
-}
+pub use groups::GroupColors;
+pub use reason::Reason;
 
-impl Reason {
-    /// What would bring such pages into colour, or why nothing does.
-    pub fn remedy(self) -> &'static str {
-        match self {
-            Self::SharedFile => "none: other programs share it; a private copy of the file is coloured when it is written",
-            Self::FileCache => "start the program by `soloist run`: what it maps then is copied into its colours",
-            Self::SharedText => "`echo private > /sys/kernel/config/soloist/groups/NAME/text`: copies in colour of what is touched from then on",
-            Self::FileData => "`echo all > /sys/kernel/config/soloist/groups/NAME/text`: copies in colour, which don't show what others write to the file later",
-            Self::SharedMemory => "use private memory where nothing is shared; files of tmpfs belong to nobody",
-            Self::ZeroPage => "none needed: it is read only, and becomes a page in colour when it is written",
-            Self::Kernel => "none: the kernel shares it with every process",
-            Self::HugePage => "start the program by `soloist run`, or give it colours that hold whole huge pages (--node)",
-            Self::Hugetlb => "none: it comes from the pool of `vm.nr_hugepages`, which has no colours; ask for less of it",
-            Self::Merged => "switch KSM off: echo 2 > /sys/kernel/mm/ksm/run",
-            Self::Device => "none: it is a device's",
-            Self::Forked => "none needed: it is copied into colour when either process writes it",
-            Self::OutOfColor => "start the program in its group; see `soloist group show` for what was spilled or moved",
-            Self::OffMap => "load the map of this machine: `soloist doctor`",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
-    }
-}
+use groups::{judged_threads, nodes_of_all};
+use mapping::{may_have_pages, name, perms, programs, Kind};
 
 /// Counts of pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -146,26 +67,6 @@ impl Tally {
             *self.not_in_color.entry(reason).or_default() += n;
         }
     }
-}
-
-/// A group that threads of the process are in, and its colours.
-#[derive(Debug, Clone, Serialize)]
-pub struct GroupColors {
-    /// Its name; of a rule's group, with its number.
-    pub name: String,
-    /// Its colours, in words.
-    pub colors: String,
-    /// Threads of the process in it.
-    pub threads: usize,
-    /// Page-table pages handed out in colour so far, to all its tasks.
-    pub page_tables: Option<u64>,
-    /// Pages of the process in these colours.
-    pub pages: u64,
-    /// File text that is only read stays in the page cache.
-    pub shares_text: bool,
-    /// Its colours; `None`: it has none yet, and does not colour.
-    #[serde(skip)]
-    pub set: Option<ColorSet>,
 }
 
 /// One mapping.
@@ -255,89 +156,6 @@ pub struct Report {
     pub by_llc: BTreeMap<u32, u64>,
     /// Present pages by both, by the number of the pair.
     pub by_cell: BTreeMap<u32, Cell>,
-}
-
-impl GroupColors {
-    /// Colours given by hand, for a process in no group.
-    pub fn by_hand(colors: ColorSet, threads: usize) -> Self {
-        Self {
-            name: "(as asked)".to_owned(),
-            colors: colors.to_string(),
-            threads,
-            page_tables: None,
-            pages: 0,
-            shares_text: false,
-            set: Some(colors),
-        }
-    }
-
-    /// The groups that threads of process `pid` are in; of a thread that is not
-    /// its process' first, the group of that thread alone.
-    pub fn of_process(
-        host: &Host,
-        control: &Control,
-        map: &AddrMap,
-        pid: i32,
-    ) -> Result<Vec<Self>, HostError> {
-        let threads = judged_threads(host, pid)?;
-        let named = control.each_group(|group| {
-            let tasks = group.tasks()?;
-            let n = threads.iter().filter(|&t| tasks.contains(t)).count();
-            if n == 0 {
-                return Ok(None);
-            }
-            let colors = group.colors(map)?;
-            let set = (colors.sets().is_some() || colors.llc().is_some()).then_some(colors);
-            let stats = group.stats()?;
-            Ok(Some(Self {
-                name: group.name().to_owned(),
-                colors: set
-                    .as_ref()
-                    .map_or_else(|| "no colours yet".to_owned(), ColorSet::to_string),
-                threads: n,
-                page_tables: stats.get("page_tables").and_then(|v| v.parse().ok()),
-                pages: 0,
-                shares_text: group.shares_text()?,
-                set,
-            }))
-        })?;
-        let mut found: Vec<Self> = named.into_iter().flatten().collect();
-        for group in control.implicit_groups(map)? {
-            let n = threads.iter().filter(|&t| group.tasks.contains(t)).count();
-            if n > 0 {
-                found.push(Self {
-                    name: group.label(),
-                    colors: group.colors.to_string(),
-                    threads: n,
-                    page_tables: Some(group.page_tables),
-                    pages: 0,
-                    shares_text: false,
-                    set: Some(group.colors),
-                });
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// The threads that `pid` means: all of a process, or one thread.
-fn judged_threads(host: &Host, pid: i32) -> Result<Vec<i32>, HostError> {
-    let threads = threads(host, pid)?;
-    Ok(match process_of(host, pid) == pid {
-        true => threads,
-        false => vec![pid],
-    })
-}
-
-/// Memory nodes that the colours of `groups` are on.
-fn nodes_of_all(map: &AddrMap, groups: &[GroupColors]) -> NumList {
-    let mut nodes = NumList::new(map.n_nodes());
-    for set in groups.iter().filter_map(|group| group.set.as_ref()) {
-        for node in nodes_of(map, set).iter() {
-            nodes.insert(node);
-        }
-    }
-    nodes
 }
 
 /// Looks at every page of process `pid`, against the colours of `groups`.
@@ -564,41 +382,6 @@ impl Verdict {
     }
 }
 
-/// What a mapping is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Private,
-    /// Private, of a file that is no program and no library.
-    Data,
-    Shared,
-    Kernel,
-}
-
-impl Kind {
-    fn of(mapping: &MemoryMap, programs: &BTreeSet<FileId>) -> Self {
-        match &mapping.pathname {
-            MMapPath::Vdso | MMapPath::Vvar | MMapPath::Vsyscall => Self::Kernel,
-            MMapPath::Other(name) if name.starts_with("vvar") || name == "uprobes" => Self::Kernel,
-            _ if mapping.perms.contains(MMPermissions::SHARED) => Self::Shared,
-            _ if mapping.inode != 0 && !programs.contains(&file_id(mapping)) => Self::Data,
-            _ => Self::Private,
-        }
-    }
-}
-
-/// Device and inode.
-type FileId = ((i32, i32), u64);
-
-fn file_id(mapping: &MemoryMap) -> FileId {
-    (mapping.dev, mapping.inode)
-}
-
-/// The files that the process executes parts of: programs and libraries.
-fn programs(mappings: &[MemoryMap]) -> BTreeSet<FileId> {
-    let executed = |m: &&MemoryMap| m.perms.contains(MMPermissions::EXECUTE);
-    mappings.iter().filter(executed).map(file_id).collect()
-}
-
 /// Why this page is where it is; `otherwise` where nothing explains it.
 fn reason(page: &Seen, kind: Kind, flags: Option<Flags>, otherwise: Reason) -> Reason {
     let flags = flags.unwrap_or(Flags::empty());
@@ -626,43 +409,6 @@ fn reason(page: &Seen, kind: Kind, flags: Option<Flags>, otherwise: Reason) -> R
         Reason::Forked
     } else {
         otherwise
-    }
-}
-
-/// Spares reading the page tables of large reservations that hold nothing.
-fn may_have_pages(mapping: &MemoryMap) -> bool {
-    let sizes = &mapping.extension.map;
-    let has = |key: &str| sizes.get(key).is_none_or(|&bytes| bytes > 0);
-    let small = mapping.address.1 - mapping.address.0 <= 1 << 20;
-    let user = mapping.pathname != MMapPath::Vsyscall;
-    user && (small || has("Rss") || has("Swap") || has("Shared_Hugetlb") || has("Private_Hugetlb"))
-}
-
-fn perms(perms: MMPermissions) -> String {
-    let flag = |p, c| if perms.contains(p) { c } else { '-' };
-    let shared = perms.contains(MMPermissions::SHARED);
-    [
-        flag(MMPermissions::READ, 'r'),
-        flag(MMPermissions::WRITE, 'w'),
-        flag(MMPermissions::EXECUTE, 'x'),
-        if shared { 's' } else { 'p' },
-    ]
-    .iter()
-    .collect()
-}
-
-fn name(path: &MMapPath) -> String {
-    match path {
-        MMapPath::Path(path) => path.display().to_string(),
-        MMapPath::Heap => "[heap]".to_owned(),
-        MMapPath::Stack => "[stack]".to_owned(),
-        MMapPath::TStack(tid) => format!("[stack:{tid}]"),
-        MMapPath::Vdso => "[vdso]".to_owned(),
-        MMapPath::Vvar => "[vvar]".to_owned(),
-        MMapPath::Vsyscall => "[vsyscall]".to_owned(),
-        MMapPath::Vsys(key) => format!("/SYSV{key:08x}"),
-        MMapPath::Other(name) => format!("[{name}]"),
-        MMapPath::Anonymous | MMapPath::Rollup => String::new(),
     }
 }
 

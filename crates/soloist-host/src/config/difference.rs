@@ -1,96 +1,23 @@
-//! Makes a [`Config`] true: what differs from it becomes a list of steps, each a
-//! file or directory of the control interface, and either all of them are done
-//! or none. A step that is refused has those before it taken back, in reverse.
+//! What differs from a [`Config`] becomes steps that make it true, each a file or directory
+//! of the control interface.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Serialize;
-use soloist_core::{cpu_list, format_size, parse_size, AddrMap, NumList};
+use soloist_core::{cpu_list, parse_size, AddrMap, NumList};
 use soloist_machine::{did_you_mean, KeyError};
 
+use crate::config::check_here::{check_cpus, check_order, check_room, Change};
 use crate::config::file::{Config, GroupConfig, RuleConfig};
 use crate::config::order::loosened;
+use crate::config::steps::{Step, Steps, SETTINGS};
 use crate::control::{
-    check_colors, check_events_here, colors_of, in_use, Bandwidth, Control, Group, Guard,
-    KeyValues, Mode, LIMIT_DEFAULT,
+    check_colors, check_events_here, Bandwidth, Control, Group, KeyValues, Mode, LIMIT_DEFAULT,
 };
-use crate::machine::Host;
-use crate::run::HeldSignals;
 use crate::HostError;
-
-/// The file of which several lines may be written at once.
-const SETTINGS: &str = "guard/settings";
 
 /// A reservation that is none.
 const OFF: &str = "off";
-
-/// One change of the control interface.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "step")]
-pub enum Step {
-    /// A group or rule is made.
-    Make {
-        /// `groups/video`.
-        path: String,
-    },
-    /// A file is written.
-    Write {
-        /// `groups/video/bank_set`.
-        path: String,
-        /// What it says now.
-        old: String,
-        /// What it shall say.
-        new: String,
-    },
-    /// A group or rule is removed; its tasks go on uncoloured.
-    Remove {
-        /// `groups/video`.
-        path: String,
-    },
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Make { path } => write!(f, "+ {path}"),
-            Self::Write { path, old, new } if path == SETTINGS => {
-                let mut olds = old.lines().map(|line| line.split_once(' '));
-                for (at, line) in new.lines().enumerate() {
-                    let (key, value) = line.split_once(' ').unwrap_or((line, ""));
-                    let old = olds.next().flatten().map_or("", |(_, old)| old);
-                    let sign = if old.is_empty() { "" } else { " -> " };
-                    let end = if at == 0 { "" } else { "\n" };
-                    write!(f, "{end}  {path}: {key} {old}{sign}{value}")?;
-                }
-                Ok(())
-            }
-            Self::Write { path, old, new } => {
-                // Of these a group's cgroups have several lines.
-                let (old, new) = (old.replace('\n', ", "), new.replace('\n', ", "));
-                let sign = if old.is_empty() { "" } else { " -> " };
-                write!(f, "  {path}: {old}{sign}{new}")
-            }
-            Self::Remove { path } => write!(f, "- {path}"),
-        }
-    }
-}
-
-/// What is to be done.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Steps {
-    /// In order.
-    pub steps: Vec<Step>,
-    /// Groups and rules that the file does not name and that stay.
-    pub others: Vec<String>,
-}
-
-/// A group as it is and as it shall be.
-struct Change<'a> {
-    name: &'a str,
-    now: &'a GroupConfig,
-    wanted: &'a GroupConfig,
-}
 
 /// What `wanted` takes; `prune`: what it does not name goes. Without `control`, on
 /// a machine where nothing is loaded yet.
@@ -140,59 +67,6 @@ pub fn plan(
     let named = |name: &String| wanted.rules.contains_key(name);
     plan.rest("rules", now.rules.keys(), named, prune);
     Ok(plan)
-}
-
-/// Refuses rules that are there in another order: the first one that matches counts, and
-/// where a rule stands it stays.
-fn check_order(wanted: &Config, now: &Config) -> Result<(), HostError> {
-    let mut last: Option<(usize, &String)> = None;
-    let mut is_new: Option<&String> = None;
-    for name in wanted.rules.keys() {
-        let Some(at) = now.rules.get_index_of(name) else {
-            is_new = is_new.or(Some(name));
-            continue;
-        };
-        let later = last
-            .filter(|(before, _)| *before > at)
-            .map(|(_, name)| name);
-        if let Some(other) = later.or(is_new) {
-            let what = format!(
-                "[rules.{name}]: {other} stands before it in the file, but this rule is there already and is asked first: `soloist rule rm {name}`, then apply again"
-            );
-            return Err(KeyError::at(&["rules", name], what).into());
-        }
-        last = Some((at, name));
-    }
-    Ok(())
-}
-
-/// Refuses processors that this machine lacks.
-fn check_cpus(wanted: &Config, control: &Control) -> Result<(), HostError> {
-    let of_groups = wanted.groups.iter().filter_map(|(name, group)| {
-        let cpus = cpu_list(group.cpus.as_deref()?).ok()?;
-        Some((Some(name), cpus.iter().collect()))
-    });
-    let own = wanted.cpus.keys();
-    let own = own.filter_map(|cpu| Some((None, vec![cpu.parse().ok()?])));
-    let asked: Vec<(Option<&String>, Vec<u32>)> = of_groups.chain(own).collect();
-    if asked.is_empty() {
-        return Ok(());
-    }
-    // Where the module has no guard it says so itself.
-    let there = Guard::open(control).and_then(|guard| guard.cpus());
-    let Some(&last) = there.unwrap_or_default().last() else {
-        return Ok(());
-    };
-    for (group, cpus) in asked {
-        if let Some(cpu) = cpus.iter().find(|&&cpu| cpu > last) {
-            let what = format!(": there is no CPU {cpu}: this machine has CPUs 0-{last}");
-            return Err(HostError::Key(match group {
-                Some(name) => KeyError::of(&["groups", name], "cpus", what),
-                None => KeyError::at(&["cpus"], format!("[cpus]{what}")),
-            }));
-        }
-    }
-    Ok(())
 }
 
 /// Settings of the guard that differ, as they are `now` and as they shall be.
@@ -508,39 +382,6 @@ impl Steps {
             }
         }
     }
-
-    /// The groups that go although they have tasks, with their names.
-    pub fn in_use(&self, host: &Host, control: &Control) -> Result<Vec<String>, HostError> {
-        let gone = self.steps.iter().filter_map(|step| match step {
-            Step::Remove { path } => path.strip_prefix("groups/"),
-            _ => None,
-        });
-        let groups: Vec<Group> = gone.filter_map(|name| control.group(name).ok()).collect();
-        in_use(host, &groups)
-    }
-
-    /// Does all of it, or nothing: what was removed before another removal is
-    /// refused stays so, and the error names it. A signal that would end this process
-    /// is a refusal, too.
-    pub fn apply(&self, control: &Control) -> Result<(), HostError> {
-        let signals = HeldSignals::hold();
-        for (at, step) in self.steps.iter().enumerate() {
-            let done = signals.check().and_then(|()| step.apply(control));
-            if let Err(error) = done {
-                // A group that was removed can't come back with its tasks, so
-                // removals stand last and nothing but removals follows them.
-                let done = &self.steps[..at];
-                for step in done.iter().rev() {
-                    let _ = step.take_back(control);
-                }
-                return Err(HostError::TakenBack {
-                    but: removed(done),
-                    error: Box::new(error),
-                });
-            }
-        }
-        Ok(())
-    }
 }
 
 impl GroupConfig {
@@ -552,73 +393,6 @@ impl GroupConfig {
             ..Config::default()
         };
         plan(&config, Some(control), &control.map()?, false)?.apply(control)
-    }
-}
-
-impl Step {
-    fn apply(&self, control: &Control) -> Result<(), HostError> {
-        match self {
-            Self::Make { path } => control.make(path),
-            Self::Write { path, new, .. } => control.write(path, new),
-            Self::Remove { path } => match control.rmdir(path) {
-                // Somebody else removed it meanwhile.
-                Err(_) if !control.path(path).exists() => Ok(()),
-                done => done,
-            },
-        }
-    }
-
-    fn take_back(&self, control: &Control) -> Result<(), HostError> {
-        match self {
-            Self::Make { path } => control.rmdir(path),
-            Self::Write { path, old, .. } => control.write(path, old),
-            Self::Remove { .. } => Ok(()),
-        }
-    }
-}
-
-/// Refuses colours that no page has, and a reserve that they can't hold.
-fn check_room(of: &Change, map: &AddrMap) -> Result<(), HostError> {
-    let Change { name, now, wanted } = of;
-    let Ok(colors) = colors_of(map, &wanted.bank_sets, &wanted.llc) else {
-        return Ok(());
-    };
-    let bytes = colors.bytes(map);
-    let wrong = |key, what: String| Err(KeyError::of(&["groups", name], key, what).into());
-    if bytes == 0 {
-        let what = format!(": no page of {} is in {colors}", map.name());
-        return wrong("llc", what);
-    }
-    // The kernel does not take back what it granted.
-    let reserve = wanted.reserve.as_deref();
-    let reserve = reserve.filter(|_| wanted.reserve != now.reserve);
-    let reserve = reserve.and_then(|size| parse_size(size).ok());
-    match reserve.filter(|&reserve| reserve > bytes) {
-        Some(reserve) => wrong(
-            "reserve",
-            format!(
-                ": {}, its colours ({colors}) hold {} in all",
-                format_size(reserve),
-                format_size(bytes)
-            ),
-        ),
-        None => Ok(()),
-    }
-}
-
-/// ` but that groups/video is gone`, or nothing.
-fn removed(done: &[Step]) -> String {
-    let gone: Vec<&str> = done
-        .iter()
-        .filter_map(|step| match step {
-            Step::Remove { path } => Some(path.as_str()),
-            _ => None,
-        })
-        .collect();
-    match gone.len() {
-        0 => String::new(),
-        1 => format!(" but that {} is gone", gone[0]),
-        _ => format!(" but that {} are gone", gone.join(", ")),
     }
 }
 
