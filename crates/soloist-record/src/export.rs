@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use crate::event::{Access, Kind};
-use crate::read::{Lane, Program, Step};
+use crate::program::{Lane, Program};
+use crate::step::Step;
 
 mod closed_loop;
 mod drmemtrace;

@@ -4,7 +4,8 @@
 use std::io::{self, Write};
 
 use crate::event::Kind;
-use crate::read::{Lane, Program, Step};
+use crate::program::{Lane, Program};
+use crate::step::Step;
 
 /// The first line of such a file: the meaning of each other line.
 pub const HEAD: &str =

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use crate::drmemtrace::{entry, marker};
 use crate::event::{Access, Kind};
-use crate::read::Page;
+use crate::program::Page;
 
 /// The last version that asks for no branch targets, which a recording does not have.
 const VERSION: u64 = 4;
