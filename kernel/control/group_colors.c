@@ -8,6 +8,7 @@
  * moment.
  */
 #include <linux/bitmap.h>
+#include <linux/dcache.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
@@ -189,7 +190,8 @@ static ssize_t list_store(struct config_item *item, const struct list_write *w)
 	if (!err)
 		err = sol_guard_may_recolor(sol_to_group(item));
 	if (!err)
-		err = sol_group_edit(sol_to_group(item), list_edit, w);
+		err = sol_group_edit(sol_to_group(item), d_inode(item->ci_dentry),
+				     list_edit, w);
 	return sol_status_done(err, w->count);
 }
 
@@ -269,7 +271,8 @@ static int auto_parse(char *text, struct sol_want *want)
 	return 0;
 }
 
-static int auto_store(struct sol_group *group, const char *page, size_t count)
+static int auto_store(struct sol_group *group, struct inode *dir,
+		      const char *page, size_t count)
 {
 	struct sol_want want = {
 		.near = sol_member_near(current),
@@ -279,7 +282,7 @@ static int auto_store(struct sol_group *group, const char *page, size_t count)
 	int err = text ? auto_parse(text, &want) : sol_no_memory("auto");
 
 	if (!err)
-		err = sol_group_auto(group, &want);
+		err = sol_group_auto(group, dir, &want);
 	kfree(text);
 	return err;
 }
@@ -290,6 +293,7 @@ ssize_t sol_group_auto_store(struct config_item *item, const char *page,
 	int err = sol_command_may("auto", count) ?:
 		  sol_guard_may_recolor(sol_to_group(item));
 
-	return sol_status_done(err ?: auto_store(sol_to_group(item), page, count),
-			       count);
+	return sol_status_done(err ?: auto_store(sol_to_group(item),
+						 d_inode(item->ci_dentry),
+						 page, count), count);
 }

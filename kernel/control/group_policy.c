@@ -42,7 +42,8 @@ ssize_t sol_group_mode_store(struct config_item *item, const char *page,
 	int err = sol_command_may("mode", count);
 
 	if (!err)
-		err = sol_group_edit(sol_to_group(item), mode_edit, page);
+		err = sol_group_edit(sol_to_group(item), d_inode(item->ci_dentry),
+				     mode_edit, page);
 	return sol_status_done(err, count);
 }
 

@@ -169,7 +169,7 @@ static int color_own(struct sol_group *from, struct color_call *call)
 		call->from = &from->colors;
 		group->exhaust = from->exhaust;
 	}
-	err = sol_group_edit(group, color_edit, call);
+	err = sol_group_edit(group, NULL, color_edit, call);
 	if (!err)
 		err = sol_member_join(group, current);
 	sol_group_put(group);
@@ -187,7 +187,7 @@ static int color_call(u32 mode, u32 color)
 
 	/* Two references: the thread's and the one just taken. */
 	if (own && atomic_read(&group->refs) == 2)
-		err = sol_group_edit(group, color_edit, &call);
+		err = sol_group_edit(group, NULL, color_edit, &call);
 	else
 		err = color_own(own || !set ? group : NULL, &call);
 	if (group)

@@ -84,15 +84,18 @@ static struct stay stay_of(const struct sol_group *group)
 	};
 }
 
-/* After a change, without sol_group_mutex: this takes mmap_lock, and may take long. */
-static void recolored(struct sol_group *group, struct stay before)
+/*
+ * After a change, without sol_group_mutex: this takes mmap_lock, and may take long. @dir as of
+ * sol_group_edit().
+ */
+static void recolored(struct sol_group *group, struct inode *dir, struct stay before)
 {
 	struct stay now = stay_of(group);
 
 	if (now.colors != before.colors || now.huge_ok != before.huge_ok)
 		sol_member_stay_all(group);
 	if (READ_ONCE(group->reserve))
-		sol_store_reserve(group, NULL, group->reserve);
+		sol_store_reserve(group, dir, group->reserve);
 }
 
 static int recolor(struct sol_group *group, const struct sol_colors *colors)
@@ -135,6 +138,7 @@ refuse:
 /**
  * sol_group_edit() - give a group other colours
  * @group: may have tasks; pages that are placed stay where they are
+ * @dir: its directory, or NULL: who removes that does not wait for the reserve
  * @edit: changes a copy of the group's colours; 0, or an errno with words
  * @arg: for @edit
  *
@@ -143,7 +147,7 @@ refuse:
  * nodes; -ENOENT if the group was removed. Refused, nothing has changed, and
  * there are words.
  */
-int sol_group_edit(struct sol_group *group,
+int sol_group_edit(struct sol_group *group, struct inode *dir,
 		   int (*edit)(struct sol_colors *colors, const void *arg),
 		   const void *arg)
 {
@@ -164,7 +168,7 @@ int sol_group_edit(struct sol_group *group,
 	sol_colors_free(colors);
 	mutex_unlock(&sol_group_mutex);
 	if (!err)
-		recolored(group, before);
+		recolored(group, dir, before);
 	return err;
 }
 
@@ -235,12 +239,14 @@ static int auto_once(struct sol_group *group, const struct sol_want *want)
 /**
  * sol_group_auto() - replace a group's colours by free ones (CAMC 3.4)
  * @group: becomes exclusive
+ * @dir: as of sol_group_edit()
  * @want: how many, and near which nodes
  *
  * Return: 0, -ENOSPC if not enough are free, -EDQUOT if a rule's limit is in
  * the way, or as sol_group_edit().
  */
-int sol_group_auto(struct sol_group *group, const struct sol_want *want)
+int sol_group_auto(struct sol_group *group, struct inode *dir,
+		   const struct sol_want *want)
 {
 	struct stay before = stay_of(group);
 	int err = auto_once(group, want);
@@ -251,7 +257,7 @@ int sol_group_auto(struct sol_group *group, const struct sol_want *want)
 		err = auto_once(group, want);
 	}
 	if (!err)
-		recolored(group, before);
+		recolored(group, dir, before);
 	return err;
 }
 

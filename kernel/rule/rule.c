@@ -313,7 +313,7 @@ static struct sol_group *group_new(const struct sol_rule_grant *grant)
 		return group;
 	group->exhaust = grant->exhaust;
 	sol_quota_begin(group, grant->quota, sol_quota_uid());
-	err = sol_group_auto(group, &want);
+	err = sol_group_auto(group, NULL, &want);
 	if (!err)
 		return group;
 	if (err == -EDQUOT)
