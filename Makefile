@@ -74,7 +74,7 @@ check-long:
 	@for draw in beside alone; do \
 		cargo run -q --release -p soloist-rt --example bounds 500 $$draw $$(date +%s) || exit; \
 	done
-	@cargo run -q --release -p soloist-map --example recovery "$$(date +%s | \
+	@cargo run -q --release -p soloist-detect --example recovery "$$(date +%s | \
 		awk '{ print $$1 ".." $$1 + 300 }')" show=wrong
 	@tests/install/run
 	@tests/install/wheel

@@ -1,17 +1,13 @@
-//! Where address maps come from: registers, decodes, other tools' files,
-//! timing.
+//! Where address maps come from without timing: registers, firmware, decodes, other tools'
+//! files.
 //!
 //! A map says which bits of a physical address select node, channel, rank,
 //! bank, row and column. It ends in a machine file ([`soloist_machine`]), where
-//! it is functions and ranges; decoding is core's. Detection by timing
-//! ([`detect`]) stands apart from the files.
+//! it is functions and ranges; decoding is core's. [`ruler`] draws a map, [`compare`] says
+//! whether two are the same. `soloist-detect` finds maps by timing.
 
-pub mod advice;
-pub mod choice;
 pub mod compare;
-pub mod detect;
 pub mod formats;
 pub mod ruler;
-pub mod silicon;
 pub mod solve;
 pub mod sources;

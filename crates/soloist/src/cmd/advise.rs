@@ -5,15 +5,16 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use soloist_bench::advice::facts::Facts;
+use soloist_bench::advice::origin;
+use soloist_bench::advice::origin::Here;
+use soloist_bench::advice::{advise, Advice, Item, Measured};
+use soloist_bench::pages::Split;
+use soloist_bench::report::Report;
+use soloist_detect::cache::eviction::Eviction;
 use soloist_host::control::Control;
 use soloist_host::machine::Host;
 use soloist_machine::known;
-use soloist_map::advice::facts::Facts;
-use soloist_map::advice::origin::{self, Here};
-use soloist_map::advice::{advise, Advice, Item, Measured};
-use soloist_map::detect::eviction::Eviction;
-use soloist_map::silicon::pages::Split;
-use soloist_map::silicon::report::Report;
 
 use super::bench::silicon;
 use soloist_cli::complete;

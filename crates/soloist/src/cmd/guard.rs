@@ -10,13 +10,13 @@ use clap::builder::{BoolishValueParser, PossibleValuesParser};
 use clap::Subcommand;
 use serde::Serialize;
 use soloist_core::{cpu_list, parse_size};
+use soloist_detect::timing::hardware::{Hardware, HardwareOptions};
+use soloist_detect::timing::one_bank::{one_bank, OneBank, ENOUGH_ROWS};
 use soloist_host::control::{
     format_rate, parse_rate, Bandwidth, Control, Guard, GuardCpu, GuardView,
 };
 use soloist_host::machine::Host;
 use soloist_host::run::HeldSignals;
-use soloist_map::detect::hardware::{Hardware, HardwareOptions};
-use soloist_map::detect::one_bank::{one_bank, OneBank, ENOUGH_ROWS};
 
 use soloist_cli::complete;
 use soloist_cli::machine::named;

@@ -12,13 +12,13 @@ use std::process::ExitCode;
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
 use soloist_core::{AddrMap, Dram, PageSize};
+use soloist_detect::choice::Listed;
 use soloist_host::control::Control;
 use soloist_host::machine::{cpu_name, Host};
 use soloist_host::words::counted;
 use soloist_machine::function::Term;
 use soloist_machine::known::MACHINE_DIR;
 use soloist_machine::{known, Machine};
-use soloist_map::choice::Listed;
 use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
 
 use super::up;

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde_json::json;
+use soloist_bench::advice::weaknesses::{hashed_cache, warnings, weaknesses};
 use soloist_core::AddrMap;
 use soloist_host::control::{load, unload, ModuleChoice};
 use soloist_host::machine::{spinners, topology, Host};
 use soloist_machine::{known, Machine};
-use soloist_map::advice::weaknesses::{hashed_cache, warnings, weaknesses};
 
 use soloist_cli::complete;
 use soloist_cli::machine::named;

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{anyhow, Result};
+use soloist_detect::check::{check_classes, Verdict};
+use soloist_detect::timing::hardware::{Hardware, HardwareOptions};
+use soloist_detect::timing::sim::{SimPool, SimSource};
+use soloist_detect::Options;
 use soloist_machine::classmap::ClassMap;
-use soloist_map::detect::check::{check_classes, Verdict};
-use soloist_map::detect::hardware::{Hardware, HardwareOptions};
-use soloist_map::detect::sim::{SimPool, SimSource};
-use soloist_map::detect::Options;
 
 use super::tools::Check;
 use super::{plain_table, put};

@@ -8,9 +8,9 @@ use anyhow::{bail, Result};
 use serde::Serialize;
 use soloist_cli::weigh;
 use soloist_cli::{status, Ctx};
+use soloist_detect::choice::{choose, search, Chosen, Finding, Source};
 use soloist_host::machine::Host;
 use soloist_machine::Trust;
-use soloist_map::choice::{choose, search, Chosen, Finding, Source};
 
 /// One place that maps come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use soloist_core::{format_size, parse_size, Left, PageSize};
+use soloist_detect::cache::eviction;
+use soloist_detect::cache::llc::{detect as detect_llc, HardwareProbe, Llc, NoProbe};
+use soloist_detect::check::{
+    check as check_map, judged, why_unknown, Outcome, Rows, Unmeasured, Verdict,
+};
+use soloist_detect::choice::Counts;
+use soloist_detect::timing::hardware::{Hardware, HardwareOptions};
+use soloist_detect::timing::noise::Noise;
+use soloist_detect::timing::sim::{SimPool, SimSource};
+use soloist_detect::Options;
 use soloist_host::machine::edac;
 use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::pci;
 use soloist_host::machine::Host;
 use soloist_machine::About;
 use soloist_machine::{gf2, write, Machine, MapSpec, Trust};
-use soloist_map::choice::Counts;
-use soloist_map::detect::check::{
-    check as check_map, judged, why_unknown, Outcome, Rows, Unmeasured, Verdict,
-};
-use soloist_map::detect::eviction;
-use soloist_map::detect::hardware::{Hardware, HardwareOptions};
-use soloist_map::detect::llc::{detect as detect_llc, HardwareProbe, Llc, NoProbe};
-use soloist_map::detect::noise::Noise;
-use soloist_map::detect::sim::{SimPool, SimSource};
-use soloist_map::detect::Options;
 use soloist_map::formats::any::{plain_topology, AnyFormat, ImportError, Imported};
 use soloist_map::formats::found::Memory;
 use soloist_map::ruler::show_list;

@@ -1,8 +1,8 @@
 //! Prints what another channel adds to private banks.
 
 use anyhow::Result;
+use soloist_bench::channels::{Channels, Side};
 use soloist_cli::table;
-use soloist_map::silicon::channels::{Channels, Side};
 
 use super::tails;
 

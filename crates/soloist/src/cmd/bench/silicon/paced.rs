@@ -1,9 +1,9 @@
 //! Prints what co-runners cost against what they get.
 
 use anyhow::Result;
+use soloist_bench::paced::{Paced, Point};
+use soloist_bench::statistics::Interval;
 use soloist_cli::table;
-use soloist_map::silicon::paced::{Paced, Point};
-use soloist_map::silicon::statistics::Interval;
 
 /// A table of all paces of one curve.
 pub(super) fn print(paced: &Paced) -> Result<()> {

@@ -1,8 +1,8 @@
 //! Prints what page colours buy.
 
 use anyhow::Result;
+use soloist_bench::pages::{By, Split};
 use soloist_cli::table;
-use soloist_map::silicon::pages::{By, Split};
 
 use super::tails;
 
