@@ -10,9 +10,10 @@ use soloist_detect::timing::sim::{SimPool, SimSource};
 use soloist_detect::Options;
 use soloist_machine::classmap::ClassMap;
 
-use super::tools::Check;
-use super::{plain_table, put};
+use super::check::Check;
+use super::plain_table;
 use soloist_cli::machine::named;
+use soloist_cli::out::put;
 use soloist_cli::{Ctx, Misuse};
 
 /// What is known of the classes.

@@ -7,24 +7,27 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_core::{format_size, parse_size, Interleave};
-use soloist_detect::choice::measured;
-use soloist_detect::choice::measured::{file, no_map, report, Made, MadeOf, Report};
+use soloist_core::{format_size, parse_size};
+use soloist_detect::choice::measured::{self, file, no_map, report, Made, MadeOf, Report};
 use soloist_detect::choice::Finding;
-use soloist_detect::classes::Classes;
 use soloist_detect::timing::cpu;
 use soloist_detect::timing::hardware::{Hardware, HardwareOptions};
 use soloist_detect::timing::noise::Noise;
 use soloist_detect::timing::pool::Limits;
 use soloist_detect::timing::sim::{SimPool, SimSource};
 use soloist_detect::timing::{Addresses, TimingSource};
-use soloist_detect::{detect, Detected, Options, RegionReport};
+use soloist_detect::{detect, Detected, Options};
 use soloist_host::machine::edac;
 use soloist_host::machine::{topology, Host};
 use soloist_machine::{known, Machine};
 
+mod text;
+
+use text::text_of;
+
+use super::made::{write_machine, wrote};
+use super::registers;
 use super::sources::{self, Place, Wanted};
-use super::tools;
 use soloist_cli::number::whole;
 use soloist_cli::weigh;
 use soloist_cli::{check_files, out, Ctx, Misuse};
@@ -79,7 +82,7 @@ pub struct Args {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    registers: tools::Registers,
+    registers: registers::Registers,
 }
 
 fn parse_pages(text: &str) -> Result<u32, String> {
@@ -103,7 +106,7 @@ pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
             let why = "--dump, --functions and --name are for --from registers";
             return Err(Misuse(why.to_owned()).into());
         }
-        return tools::read_registers(&args.registers, args.output.as_deref(), ctx);
+        return registers::run(&args.registers, args.output.as_deref(), ctx);
     }
     // A missing directory is made. Said before minutes are spent.
     let is_no_file = |file: &&Path| file.is_dir() || file.as_os_str() == "-";
@@ -241,7 +244,7 @@ fn summarise(machine: &Machine, reports: &[Report], ctx: &Ctx) -> Result<ExitCod
             let why = report.differences.join("; ");
             writeln!(out, "  seed {}: {why}", report.seed)?;
         }
-        super::put(&out)
+        out::put(&out)
     };
     Ok(ctx.judged(printed, runs.recovered == runs.runs))
 }
@@ -295,9 +298,9 @@ fn refused(made: &Made) -> Vec<String> {
 
 /// Writes the file.
 fn save(path: &Path, text: &str, refused: &[String], ctx: &Ctx) -> Result<()> {
-    super::write_machine(path, text)?;
+    write_machine(path, text)?;
     if !ctx.json {
-        super::wrote(path, refused);
+        wrote(path, refused);
     }
     Ok(())
 }
@@ -305,151 +308,13 @@ fn save(path: &Path, text: &str, refused: &[String], ctx: &Ctx) -> Result<()> {
 fn print(report: &Report, ctx: &Ctx) -> Result<()> {
     match ctx.json {
         true => ctx.print_json(report),
-        false => super::put(&text_of(report)?),
+        false => out::put(&text_of(report)?),
     }
 }
 
 /// Whether all of memory was explained, and `soloist up` takes the file that was written.
 fn is_good(report: &Report) -> bool {
     report.complete && report.recovered != Some(false) && report.refused.is_empty()
-}
-
-fn text_of(report: &Report) -> Result<String> {
-    let mut out = format!("{}\n", report.source);
-    for region in &report.regions {
-        region_text(&mut out, region, report)?;
-    }
-    for (start, end, why) in &report.unsolved {
-        writeln!(out, "\n{start} to {end}: {why}")?;
-    }
-    for open in report.open.iter().chain(&report.contradicted) {
-        writeln!(out, "\nopen: {open}")?;
-    }
-    if let Some(classes) = &report.classes {
-        classes_text(&mut out, classes)?;
-        if let Some(fleeting) = report.fleeting.as_ref().filter(|_| classes.classes > 0) {
-            writeln!(out, "{fleeting}")?;
-        }
-    }
-    let seconds = report.seconds;
-    writeln!(out, "\n{} samples, {seconds:.2} s", report.samples)?;
-    match report.recovered {
-        Some(true) => out.push_str("the map was recovered exactly\n"),
-        Some(false) => writeln!(
-            out,
-            "not the machine's map: {}",
-            report.differences.join("; ")
-        )?,
-        None => {}
-    }
-    if !report.complete {
-        out.push_str("incomplete: see above for what was not explained\n");
-    }
-    Ok(out)
-}
-
-fn region_text(out: &mut String, region: &RegionReport, report: &Report) -> Result<()> {
-    let place = if report.physical {
-        let ranges: Vec<String> = region
-            .ranges
-            .iter()
-            .map(|(start, end, base)| format!("{start} to {end} at offset {base}"))
-            .collect();
-        format!("node {}, {}", region.node, ranges.join(", "))
-    } else {
-        format!(
-            "inside a page, bits {} to {}",
-            region.visible.0, region.visible.1
-        )
-    };
-    if region.functions.is_empty() {
-        return Ok(writeln!(
-            out,
-            "\n{place}: conflicts are there, one random pair in {:.0} ({:.0} against {:.0} {}), but \
-             no XOR of address bits tells which pairs, over a division or not. So it is with a guest \
-             whose huge pages are made of small ones on the host.",
-            region.banks_by_rate, region.levels.slow, region.levels.fast, report.unit
-        )?);
-    }
-    writeln!(
-        out,
-        "\n{place}: {} banks (by rate {}), confidence {:.2}",
-        region.banks, region.banks_by_rate, region.confidence
-    )?;
-    if let Some(Interleave { ways, granule }) = region.division {
-        writeln!(
-            out,
-            "  way    (offset / {granule}) mod {ways}; all else is over what that leaves"
-        )?;
-    }
-    writeln!(out, "  banks  {}", region.functions.join(", "))?;
-    writeln!(out, "  rows   {}", region.rows)?;
-    for name in region.names.said() {
-        writeln!(out, "  {name}")?;
-    }
-    let levels = &region.levels;
-    writeln!(
-        out,
-        "  fast {:.0}, slow {:.0} ({}); one sample is the median of {}",
-        levels.fast, levels.slow, report.unit, levels.repeats,
-    )?;
-    writeln!(
-        out,
-        "  fresh pairs: {} of {} of one bank conflicted, {} of {} combinations of functions kept apart, \
-         {} of {} pairs of one row did not conflict, {} of {} combinations of rows did",
-        region.same_bank.held,
-        region.same_bank.all,
-        region.other_bank.held,
-        region.other_bank.all,
-        region.same_row.held,
-        region.same_row.all,
-        region.other_row.held,
-        region.other_row.all
-    )?;
-    for open in region.open.iter().filter(|_| report.physical) {
-        writeln!(out, "  open: {open}")?;
-    }
-    Ok(())
-}
-
-fn classes_text(out: &mut String, classes: &Classes) -> Result<()> {
-    let sorted = classes.pages.iter().filter(|page| page.class.is_some());
-    let size = format_size(1 << classes.page_shift);
-    writeln!(
-        out,
-        "\n{} of {} pages of {size} sorted into {} conflict classes.",
-        sorted.count(),
-        classes.pages.len(),
-        classes.classes
-    )?;
-    if classes.classes == 0 {
-        out.push_str(
-            "So nothing is known of classes; more time (--deadline) may sort some pages.\n",
-        );
-        return Ok(());
-    }
-    out.push_str(match classes.functions.is_empty() {
-        true => "Pages of different classes share no bank; pages of one share some.\n",
-        false => {
-            "The functions say how banks lie inside a page, the class how a page's are moved: \
-             pages of one class have theirs at the same places.\n"
-        }
-    });
-    let proof = &classes.proof;
-    writeln!(
-        out,
-        "Fresh pairs of lines: {} of {} conflicted where the classes allow it, {} of {} where they \
-         don't.",
-        proof.same.0, proof.same.1, proof.other.0, proof.other.1
-    )?;
-    out.push_str(
-        "Physical addresses are not known here (no root, or a virtual machine): this holds for \
-         the very pages measured, until the host moves them.\n",
-    );
-    if classes.classes == 1 {
-        out.push_str("There is but one class: nothing to colour by.\n");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use anyhow::{bail, Result};
 use serde::Serialize;
-use soloist_cli::weigh;
-use soloist_cli::{status, Ctx};
 use soloist_detect::choice::{choose, search, Chosen, Finding, Source};
 use soloist_host::machine::Host;
 use soloist_machine::Trust;
+
+use super::made::{write_machine, wrote};
+use soloist_cli::out::put;
+use soloist_cli::{status, weigh, Ctx};
 
 /// One place that maps come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -96,7 +98,7 @@ pub fn run(wanted: &Wanted, ctx: &Ctx) -> Result<(Option<ExitCode>, Vec<Finding>
 fn finish(chosen: &Chosen, tried: &[Finding], wanted: &Wanted, ctx: &Ctx) -> Result<ExitCode> {
     let (machine, about) = (&chosen.machine, &chosen.machine.about);
     if let Some(path) = wanted.output {
-        super::write_machine(path, &chosen.text)?;
+        write_machine(path, &chosen.text)?;
     }
     let refused = weigh::objections(machine).against;
     let is_good = wanted.output.is_none() || refused.is_empty();
@@ -118,8 +120,8 @@ fn finish(chosen: &Chosen, tried: &[Finding], wanted: &Wanted, ctx: &Ctx) -> Res
         errln!("  {check}");
     }
     match wanted.output {
-        Some(path) => super::wrote(path, &refused),
-        None => super::put(&chosen.text)?,
+        Some(path) => wrote(path, &refused),
+        None => put(&chosen.text)?,
     }
     Ok(status(is_good))
 }
