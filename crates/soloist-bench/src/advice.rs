@@ -9,19 +9,17 @@
 mod cache;
 pub mod facts;
 pub mod modelled;
-pub mod origin;
 pub mod weaknesses;
 
 use serde::Serialize;
 
 use crate::channels::Side;
+use crate::in_slices::InSlices;
 use crate::paced::{Paced, Point};
-use crate::pages::Split;
 use crate::report::Report;
 use crate::slices::Cell;
 use facts::Facts;
 use modelled::{Modelled, Played};
-use soloist_detect::cache::eviction::Eviction;
 
 /// Private banks that save less than this share of an access are not worth their cost.
 const WORTH: f64 = 0.03;
@@ -67,28 +65,13 @@ pub struct Advice {
     pub items: Vec<Item>,
 }
 
-/// What `soloist bench silicon` found.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Measured<'a> {
-    /// In slices.
-    pub slices: Option<&'a Report>,
-    /// Why there are none, if that was tried: to measure is no advice then.
-    pub slices_why: Option<&'a str>,
-    /// Page colours of the last-level cache, by which pages push each other out.
-    pub cache: Option<&'a Eviction>,
-    /// Why they are not known, if that was tried.
-    pub cache_why: Option<&'a str>,
-    /// Savings of pages of one class, or with one value of an address bit.
-    pub pages: &'a [Split],
-}
-
 /// Returns what to do on a machine with these facts, where `found` was measured.
 #[must_use]
-pub fn advise(facts: &Facts, found: &Measured<'_>) -> Advice {
-    let measured = found.slices;
+pub fn advise(facts: &Facts, found: &Report) -> Advice {
+    let measured = found.slices.as_ref();
     let worth = measured.map(worth_of_banks);
     let banks = banks(facts, found, worth.as_ref());
-    let mut answer = match (measured, worth, found.slices_why, found.cache) {
+    let mut answer = match (measured, worth, found.slices_why.as_deref(), &found.cache) {
         (Some(report), Some(worth), ..) => answer(&banks, facts, report, &worth),
         (_, _, Some(why), Some(_)) => no_banks(why),
         (_, _, Some(why), None) => in_vain(why),
@@ -154,7 +137,7 @@ fn in_vain(why: &str) -> String {
 }
 
 /// The answer where slices were measured.
-fn answer(banks: &Item, facts: &Facts, report: &Report, found: &Worth) -> String {
+fn answer(banks: &Item, facts: &Facts, report: &InSlices, found: &Worth) -> String {
     let at_most = if banks.is_bound { "at most " } else { "" };
     let grave = facts.weaknesses.iter().find(|weakness| weakness.is_grave);
     let tasks = found.busy;
@@ -255,12 +238,12 @@ struct Worth {
 }
 
 /// What private banks save with most processors busy: measured in all banks, else by the fit.
-fn worth_of_banks(report: &Report) -> Worth {
+fn worth_of_banks(report: &InSlices) -> Worth {
     measured_in_all(report).unwrap_or_else(|| by_slices(report))
 }
 
 /// Measured in all banks, beside most neighbours; `None`: it was not.
-fn measured_in_all(report: &Report) -> Option<Worth> {
+fn measured_in_all(report: &InSlices) -> Option<Worth> {
     let whole = report
         .cells
         .iter()
@@ -341,7 +324,7 @@ fn except(best: &Cell, cells: &[&Cell]) -> Option<(String, String)> {
 }
 
 /// By what neighbours cost in all of memory, else by the fit through slices.
-fn by_slices(report: &Report) -> Worth {
+fn by_slices(report: &InSlices) -> Worth {
     let bound = report
         .whole
         .iter()
@@ -373,13 +356,13 @@ fn by_slices(report: &Report) -> Worth {
     }
 }
 
-fn banks(facts: &Facts, found: &Measured<'_>, worth: Option<&Worth>) -> Item {
-    let mut says = match (worth, found.slices_why) {
+fn banks(facts: &Facts, found: &Report, worth: Option<&Worth>) -> Item {
+    let mut says = match (worth, found.slices_why.as_deref()) {
         (Some(worth), _) => worth.says.clone(),
         (None, Some(why)) => format!("Not measured here: {}.", why.trim_end_matches('.')),
         (None, None) => "Not measured here.".to_owned(),
     };
-    let colors = found.slices.and_then(|report| report.page_colors);
+    let colors = found.slices.as_ref().and_then(|report| report.page_colors);
     let has_colors = colors.is_none_or(|colors| colors > 1);
     if !has_colors {
         says.push_str(" Each page lies in all banks, so pages have no bank colours.");
@@ -401,7 +384,7 @@ fn banks(facts: &Facts, found: &Measured<'_>, worth: Option<&Worth>) -> Item {
     }
 }
 
-fn channels(facts: &Facts, measured: Option<&Report>) -> Item {
+fn channels(facts: &Facts, measured: Option<&InSlices>) -> Item {
     let channels = measured.and_then(|report| report.channels.as_ref());
     let seen = channels.map(|channels| {
         let shown = channels.sides.iter().filter(|side| side.saved.shown);
@@ -442,7 +425,7 @@ fn channels(facts: &Facts, measured: Option<&Report>) -> Item {
     }
 }
 
-fn reservations(facts: &Facts, measured: Option<&Report>) -> Item {
+fn reservations(facts: &Facts, measured: Option<&InSlices>) -> Item {
     let paced = measured.and_then(|report| {
         let cost = |paced: &&Paced| full_speed(paced).map_or(0.0, |full| full.shared.median);
         let all = report.paced.iter();

@@ -15,20 +15,22 @@
 //! - [`channels`]: neighbours on another channel against neighbours in other banks.
 //! - [`recorded`]: a recorded program's accesses, by the policy that placed them.
 //!
-//! [`density`] draws from all of it how many banks each busy core needs, [`report`] holds
-//! what was found, and [`advice`] says what to do.
+//! [`density`] draws from all of it how many banks each busy core needs. [`campaign`] runs
+//! the experiments, [`report`] holds what was found, and [`advice`] says what to do.
 //!
 //! Lines of known banks come from the detector ([`banks`]). Conditions come in random order,
-//! block by block, so that without
-//! an effect every sign of a block's difference is as likely as the other, however
-//! the machine drifts: a test by signed ranks says how likely the difference is
-//! chance, a bootstrap how large it may be ([`statistics`]).
+//! block by block, so that without an effect every sign of a block's difference is as likely
+//! as the other, however the machine drifts. A test by signed ranks says how likely the
+//! difference is chance, a bootstrap how large it may be ([`statistics`]).
 
 pub mod advice;
 pub mod banks;
+pub mod campaign;
 pub mod channels;
 pub mod cores;
 pub mod density;
+pub mod in_slices;
+pub mod origin;
 pub mod paced;
 pub mod pages;
 pub mod picture;

@@ -7,7 +7,7 @@ mod paced;
 use maud::{html, Markup};
 
 use crate::cores::Attack;
-use crate::report::Report;
+use crate::in_slices::InSlices;
 
 /// Told apart by the colour-blind, and in print.
 const SHARED: &str = "#d55e00";
@@ -29,7 +29,7 @@ struct Axes {
 }
 
 impl Axes {
-    fn of(report: &Report) -> Self {
+    fn of(report: &InSlices) -> Self {
         let points = &report.density.points;
         let all_x = points.iter().map(|p| p.banks_per_core);
         let all_x = all_x.chain(report.density.here);
@@ -80,7 +80,7 @@ fn line(from: (f64, f64), to: (f64, f64), color: &str, dashes: &str) -> Markup {
 
 /// The picture as SVG; points say what they are when pointed at.
 #[must_use]
-pub fn svg(machine: &str, report: &Report) -> String {
+pub fn svg(machine: &str, report: &InSlices) -> String {
     let axes = Axes::of(report);
     let (floor, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
     let here = report.density.here.map(|here| axes.x(here));
@@ -127,7 +127,7 @@ pub fn svg(machine: &str, report: &Report) -> String {
 
 /// The line through what private banks save beside most readers, over alone, and what it says
 /// of this machine: a bar that holds 99 of 100 cases.
-fn fit(axes: &Axes, report: &Report) -> Markup {
+fn fit(axes: &Axes, report: &InSlices) -> Markup {
     let ends = [axes.x.0, axes.x.1].map(f64::exp2);
     if report.density.law.is_none() {
         return html! {};

@@ -1,157 +1,238 @@
-//! What was found, as `soloist bench silicon --json` writes it and `soloist advise`
-//! reads it.
+//! All that `soloist bench silicon` found: it prints this as JSON, and `soloist advise` reads it.
 
 use serde::{Deserialize, Serialize};
-use soloist_core::format_size;
-use soloist_machine::gf2;
+use soloist_detect::cache::eviction::Eviction;
+use soloist_host::machine::guest::is_bare_metal;
+use soloist_host::machine::{cpu_name, Host};
 
-use crate::banks::{Banks, How};
-use crate::channels;
-use crate::channels::Channels;
-use crate::cores::{Attack, Cores};
-use crate::density::Density;
-use crate::paced;
-use crate::paced::Paced;
-use crate::slices;
-use crate::slices::{Cell, Plan};
-use crate::whole;
-use crate::whole::Whole;
+use crate::banks::sets::Sets;
+use crate::in_slices::InSlices;
+use crate::origin::{self, Here};
+use crate::pages::Split;
+use crate::two_banks::Measured;
 
-/// Banks of the slice that neighbours are paced in.
-const PACED_BANKS: usize = 16;
+/// That a report names.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The experiments in slices.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// What was found. Advice takes nothing of two banks, so a reader leaves that out.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Report {
-    /// Bank functions inside a page; none: lines were found pair by pair.
-    pub functions: Vec<String>,
-    /// Banks that memory has, by functions or by how often random pairs conflict; `None`:
-    /// nobody knows.
-    pub banks: Option<f64>,
-    /// Bytes of the kernel's pages.
-    #[serde(default = "four_kib")]
-    pub frame_bytes: u64,
-    /// Colours that these pages have by those functions, for banks; `None`: not known.
-    pub page_colors: Option<usize>,
-    /// Processors that took part.
-    pub processors: usize,
-    /// Processors that the machine has; `None`: a file does not say, so it is taken to have
-    /// those that took part.
-    #[serde(default)]
-    pub machine_processors: Option<usize>,
-    /// Slices.
-    pub cells: Vec<Cell>,
-    /// All of memory, where no slice is of all banks.
-    pub whole: Vec<Whole>,
-    /// Paced neighbours.
-    pub paced: Vec<Paced>,
-    /// Other channels; `None`: no functions, or neighbours hardly ran.
-    pub channels: Option<Channels>,
-    /// Banks for each busy core.
-    pub density: Density,
+    /// The version that wrote it.
+    #[serde(skip_deserializing)]
+    pub soloist: &'static str,
+    /// The machine; empty: nothing was measured.
+    pub machine: String,
+    /// Whether that is a virtual machine.
+    pub virtual_machine: bool,
+    /// Processors of the victim and its neighbour.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<(usize, usize)>,
+    /// Bytes of the pages that lines were found in.
+    pub page_bytes: u64,
+    /// Unit of the levels of `sets`.
+    #[serde(skip_deserializing)]
+    pub unit: &'static str,
+    /// Lines of two banks.
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub sets: Option<Sets>,
+    /// What neighbours in the same bank cost.
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub measured: Option<Measured>,
+    /// Whether a co-runner in the same bank was shown to cost something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shown: Option<bool>,
+    /// Why nothing could be measured with two banks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The experiments in slices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slices: Option<InSlices>,
+    /// Why there are no slices, if that was tried: to measure is no advice then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slices_why: Option<String>,
+    /// Whole pages.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pages: Vec<Split>,
+    /// Why there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages_why: Option<String>,
+    /// Page colours of the last-level cache, by which pages push each other out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Eviction>,
+    /// Why they are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_why: Option<String>,
 }
 
-/// Of a file that says nothing of them.
-fn four_kib() -> u64 {
-    4096
+/// The name of this machine in a report.
+fn name_of(host: &Host) -> String {
+    cpu_name(host).unwrap_or_else(|| "a processor without a name".to_owned())
 }
 
 impl Report {
-    /// Runs all experiments; `plan.time` is that of the slices, the others take a part of
-    /// it more.
-    pub fn measure(
-        cores: &mut dyn Cores,
-        banks: &Banks,
-        plan: Plan,
-        progress: &mut dyn FnMut(&str, f64),
-    ) -> Self {
-        let mut tell = |share| progress("slices of few banks", share);
-        let cells = slices::measure(cores, banks, plan, &mut tell);
-        let part = Plan {
-            time: plan.time / 6,
-            ..plan
-        };
-        let mut tell = |share| progress("all of memory", share);
-        let whole = whole::measure(cores, banks, part, &mut tell);
-        let size = banks.sizes().into_iter().find(|&size| size <= PACED_BANKS);
-        let mut paced = Vec::new();
-        for attack in [Attack::Read, Attack::Write] {
-            let mut tell = |share| progress("co-runners paced", share);
-            let curve =
-                size.and_then(|size| paced::measure(cores, banks, size, attack, part, &mut tell));
-            paced.extend(curve);
-        }
-        let mut tell = |share| progress("other channels", share);
-        let channels = channels::measure(cores, banks, part, &mut tell);
-        let processors = cores.most_neighbours() + 1;
-        let sets = banks.page_sets().len();
+    /// Of a machine of which nothing is known yet.
+    #[must_use]
+    pub fn of(machine: String, unit: &'static str) -> Self {
         Self {
-            functions: match &banks.how {
-                How::Functions(functions) => functions.iter().map(|&f| gf2::show(f)).collect(),
-                How::Pairs => Vec::new(),
-            },
-            banks: banks.total,
-            frame_bytes: 1 << banks.frame_shift,
-            page_colors: banks.are_all().then_some(sets),
-            processors,
-            machine_processors: Some(cores.processors()),
-            density: Density::of(&cells, banks.total, cores.processors()),
-            cells,
-            whole,
-            paced,
-            channels,
+            soloist: VERSION,
+            machine,
+            unit,
+            ..Self::default()
         }
     }
 
-    /// Whether a slice can be of all banks: functions say which there are.
+    /// Of this machine, of which nothing is measured yet.
     #[must_use]
-    pub fn has_all_banks(&self) -> bool {
-        !self.functions.is_empty()
+    pub fn of_host(host: &Host, unit: &'static str) -> Self {
+        let mut report = Self::of(name_of(host), unit);
+        report.virtual_machine = !is_bare_metal(host);
+        report
     }
 
-    /// Whether so many tasks leave processors of the machine idle.
+    /// Whether anything was measured.
     #[must_use]
-    pub fn is_of_few_processors(&self, tasks: usize) -> bool {
-        tasks < self.machine_processors.unwrap_or(self.processors)
+    pub fn has_any(&self) -> bool {
+        self.measured.is_some()
+            || self.slices.is_some()
+            || !self.pages.is_empty()
+            || self.cache.is_some()
     }
 
-    /// The processors that so many tasks keep busy, in words. Those that took part may be more:
-    /// where co-runners hardly ran, only few of them made a figure.
+    /// Why not one experiment could be measured, where the reason is the same for all.
     #[must_use]
-    pub fn busy(&self, tasks: usize) -> String {
-        match self.machine_processors.unwrap_or(self.processors) {
-            all if all > tasks => format!("{tasks} of {all} CPUs"),
-            _ => "all CPUs".to_owned(),
+    pub fn why_nothing(&self) -> Option<&str> {
+        let why = self.why.as_deref();
+        let all = [&self.slices_why, &self.pages_why];
+        why.filter(|_| all.iter().all(|other| other.as_deref() == why))
+    }
+
+    /// Why the page colours of the cache are not known, if that was tried.
+    #[must_use]
+    pub fn cache_why(&self) -> Option<&str> {
+        self.cache_why.as_deref().or(self.pages_why.as_deref())
+    }
+
+    /// Reads what `soloist bench silicon --json` wrote.
+    ///
+    /// # Errors
+    /// When it is nothing of the kind, another version's, or has nothing that advice rests on.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| format!("not what `soloist bench silicon --json` writes{why}");
+        let value: serde_json::Value =
+            serde_json::from_str(text).map_err(|e| wrong(&format!(": {e}")))?;
+        if !value.is_object() {
+            return Err(wrong(""));
+        }
+        let other = by_another(&value);
+        let report: Self = serde_json::from_value(value)
+            .map_err(|e| other.unwrap_or_else(|| wrong("")) + &format!(": {e}"))?;
+        let of_slices = report.slices.is_some() || report.slices_why.is_some();
+        let of_cache = report.cache.is_some() || report.cache_why().is_some();
+        match of_slices || of_cache {
+            true => Ok(report),
+            false => Err(
+                "it has no slices and no count of cache colours: `soloist bench silicon --json` \
+                         writes both without --only"
+                    .to_owned(),
+            ),
         }
     }
 
-    /// What all of it says, a sentence each; of slices, those beside most neighbours.
+    /// Adds what another report has.
+    ///
+    /// # Errors
+    /// When it is of another machine, or has an experiment that is here already.
+    pub fn take(&mut self, other: Self) -> Result<(), String> {
+        let is_twice = self.slices.is_some() && other.slices.is_some()
+            || self.cache.is_some() && other.cache.is_some();
+        if is_twice {
+            return Err("a file before it has the same experiment: give one of them".to_owned());
+        }
+        if !self.machine.is_empty() && self.machine != other.machine {
+            return Err("it is of another machine than the file before it".to_owned());
+        }
+        self.machine = other.machine;
+        self.slices = self.slices.take().or(other.slices);
+        self.slices_why = self.slices_why.take().or(other.slices_why);
+        self.cache = self.cache.take().or(other.cache);
+        self.cache_why = self.cache_why.take().or(other.cache_why);
+        self.pages_why = self.pages_why.take().or(other.pages_why);
+        self.pages.extend(other.pages);
+        Ok(())
+    }
+
+    /// The machine that was simulated; `None`: it is a real one.
     #[must_use]
-    pub fn sentences(&self) -> Vec<String> {
-        let most = self.cells.iter().map(|cell| cell.neighbours).max();
-        let cells = self
-            .cells
-            .iter()
-            .filter(|cell| Some(cell.neighbours) == most);
-        let mut all: Vec<String> = cells.map(Cell::verdict).collect();
-        all.extend(self.whole.iter().map(Whole::verdict));
-        all.extend(self.paced.iter().map(Paced::verdict));
-        all.extend(self.channels.iter().map(Channels::verdict));
-        if let (Some(colors), Some(banks)) = (self.page_colors, self.banks) {
-            let page = format_size(self.frame_bytes);
-            let touched = banks / colors.max(1) as f64;
-            all.push(match colors {
-                0 | 1 => format!("Pages of {page} have no bank colours here: each lies in all banks."),
-                _ => format!(
-                    "Pages of {page} have {colors} bank colours by what was seen of the functions; each lies \
-                     in {touched:.0} {}.",
-                    if touched < 1.5 { "bank" } else { "banks" }
-                ),
-            });
+    pub fn simulated(&self) -> Option<&str> {
+        origin::simulated(&self.machine)
+    }
+
+    /// Processors that took part; `None`: nobody knows.
+    fn processors(&self) -> Option<usize> {
+        let of_slices = self.slices.as_ref().map(|slices| slices.processors);
+        let of_pages = self.pages.first().map(|split| split.neighbours + 1);
+        of_slices.or(of_pages)
+    }
+
+    /// Whether the figures are of this machine, or of the simulated one that is `named`.
+    ///
+    /// # Errors
+    /// When they are not, with the reason.
+    pub fn is_of(&self, host: &Host, named: Option<&str>) -> Result<(), String> {
+        if self.machine.is_empty() {
+            return match self.slices.is_none() && self.cache.is_none() {
+                true => Ok(()),
+                false => Err("it names no machine".to_owned()),
+            };
         }
-        if !self.cells.is_empty() {
-            all.push(self.density.verdict());
-        }
-        all
+        let here = Here {
+            machine: &name_of(host),
+            processors: available(),
+            named,
+        };
+        let processors = self.processors().unwrap_or(1);
+        origin::objection(&self.machine, processors, here).map_or(Ok(()), Err)
+    }
+}
+
+/// What to say of figures that have other fields than this version's; `None`: it is no
+/// measurement.
+fn by_another(value: &serde_json::Value) -> Option<String> {
+    let has_figures = ["slices", "pages", "cache"]
+        .iter()
+        .any(|part| value.get(part).is_some());
+    let is_measured = value.get("machine").is_some() && has_figures;
+    let by = match value.get("soloist").and_then(serde_json::Value::as_str) {
+        Some(version) => format!("soloist {version}"),
+        None => "an older soloist".to_owned(),
+    };
+    is_measured
+        .then(|| format!("{by} wrote it, and this one, {VERSION}, can't read it: measure again"))
+}
+
+/// Processors of this machine that this process may use.
+fn available() -> usize {
+    std::thread::available_parallelism().map_or(usize::MAX, usize::from)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// Advice says the same from a file as at once.
+    #[test]
+    fn what_is_written_is_read_back() {
+        let mut report = Report::of("AMD EPYC".to_owned(), "cycles");
+        report.pages_why = Some("the kernel names no last-level cache".to_owned());
+        let text = serde_json::to_string(&report).unwrap();
+        let back = Report::parse(&text).unwrap();
+        assert_eq!(back.machine, report.machine);
+        assert_eq!(back.cache_why(), report.cache_why());
+        assert!(back.cache_why().is_some());
+        report.pages_why = None;
+        let text = serde_json::to_string(&report).unwrap();
+        assert!(Report::parse(&text).unwrap_err().contains("no slices"));
     }
 }

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use soloist_bench::banks::{Banks, How, Owner};
 use soloist_bench::cores::sim::{SimCores, Truth};
 use soloist_bench::cores::Attack;
-use soloist_bench::report::Report;
+use soloist_bench::in_slices::InSlices;
 use soloist_bench::slices::{measure, Cell, Plan};
 use soloist_bench::{channels, paced, picture, whole};
 use soloist_detect::timing::sim::{SimPool, SimSource};
@@ -98,7 +98,7 @@ fn banks_that_nobody_counted_stay_unknown() {
     let banks = find(&mut memory, 1);
     assert_eq!((&banks.how, banks.total), (&How::Pairs, None));
     let mut cores = SimCores::new(&memory, truth(600.0, 0.0), 1).with_neighbours(1);
-    let report = Report::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
+    let report = InSlices::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
     assert_eq!((report.banks, report.density.here), (None, None));
     let said = report.sentences().join("\n");
     assert!(said.contains("is not known"), "{said}");
@@ -248,7 +248,7 @@ fn the_curve_of_paced_neighbours_falls() {
         "{found:?}"
     );
     assert!(last.shared_bytes_per_second < first.shared_bytes_per_second / 50.0);
-    let mut of_three = Report::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
+    let mut of_three = InSlices::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
     of_three.paced = vec![found.clone()];
     let picture = picture::svg("simulated", &of_three);
     for words in [
@@ -446,7 +446,7 @@ fn slices_say_what_private_banks_save_in_all_of_memory() {
     for seed in 1..=3 {
         let cores = SimCores::new(&memory, truth(300.0, 0.0), seed).with_neighbours(15);
         let mut cores = cores.with_processors(16);
-        let report = Report::measure(&mut cores, &banks, plan(seed), &mut |_, _| {});
+        let report = InSlices::measure(&mut cores, &banks, plan(seed), &mut |_, _| {});
         assert_eq!(report.density.here, Some(64.0));
         let alone = report.cells.iter().map(|cell| cell.alone.ns).sum::<f64>();
         let alone = alone / report.cells.len() as f64;
@@ -468,7 +468,7 @@ fn banks_found_pair_by_pair_have_a_law() {
     let banks = find(&mut memory, 3);
     assert_eq!((&banks.how, banks.sizes()), (&How::Pairs, vec![16, 8, 4]));
     let mut cores = SimCores::new(&memory, truth(600.0, 0.0), 1).with_neighbours(3);
-    let report = Report::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
+    let report = InSlices::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
     let law = report.density.law.expect("a law");
     assert_eq!(law.points, 3);
     assert!((0.5..1.5).contains(&law.exponent), "{law:?}");
@@ -505,13 +505,13 @@ fn a_report_is_read_back_and_says_what_the_machine_has() {
     assert_eq!(banks.page_sets().len(), 16, "sets of 2 banks");
     let cores = SimCores::new(&memory, truth(400.0, 0.0), 1).with_neighbours(1);
     let mut cores = cores.with_processors(8);
-    let report = Report::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
+    let report = InSlices::measure(&mut cores, &banks, plan(1), &mut |_, _| {});
     // 32 banks are 4 for each of 8 processors, however few took part.
     assert_eq!(report.density.here, Some(4.0));
     assert_eq!(report.busy(2), "2 of 8 CPUs");
     assert!(report.is_of_few_processors(7) && !report.is_of_few_processors(8));
     let text = serde_json::to_string(&report).unwrap();
-    let back: Report = serde_json::from_str(&text).unwrap();
+    let back: InSlices = serde_json::from_str(&text).unwrap();
     assert_eq!(report.sentences(), back.sentences());
     let said = back.sentences().join("\n");
     for words in [

@@ -4,9 +4,10 @@
 //! nothing. The worth is that of pages of one class beside co-runners in all others.
 
 use super::facts::Facts;
-use super::{Item, Measured, WORTH};
+use super::{Item, WORTH};
 use crate::cores::Attack;
 use crate::pages::{By, Size, Split};
+use crate::report::Report;
 use soloist_detect::cache::eviction::Eviction;
 
 /// Classes of pages that are nearer to two than to one.
@@ -23,8 +24,8 @@ enum Counted {
     Unknown,
 }
 
-fn counted(found: &Measured<'_>) -> Counted {
-    let Some(cache) = found.cache else {
+fn counted(found: &Report) -> Counted {
+    let Some(cache) = &found.cache else {
         return Counted::Unknown;
     };
     let is_one = cache.most.is_some_and(|most| most < 2.0);
@@ -38,7 +39,7 @@ fn counted(found: &Measured<'_>) -> Counted {
 }
 
 /// A class of pages against all others, which write, with room for the victim.
-fn of_class<'a>(found: &Measured<'a>) -> Option<&'a Split> {
+fn of_class(found: &Report) -> Option<&Split> {
     let is_it = |split: &&Split| {
         let of = (&split.by, split.size, split.attack);
         of == (&By::Class, Size::OfClass, Attack::Write)
@@ -62,7 +63,7 @@ fn worth(split: &Split) -> (Option<f64>, bool) {
 }
 
 /// The verdict in a sentence; `None`: nothing was counted that decides.
-pub(super) fn answer(facts: &Facts, found: &Measured<'_>) -> Option<String> {
+pub(super) fn answer(facts: &Facts, found: &Report) -> Option<String> {
     let shown = of_class(found).filter(|split| split.saved.shown);
     match (counted(found), shown) {
         (Counted::Unknown, _) => None,
@@ -85,7 +86,7 @@ fn has_none(facts: &Facts) -> bool {
     matches!(facts.cache_colors, Some(0 | 1))
 }
 
-pub(super) fn item(facts: &Facts, found: &Measured<'_>) -> Item {
+pub(super) fn item(facts: &Facts, found: &Report) -> Item {
     let nothing = Item {
         name: "cache colours",
         is_known: true,
@@ -94,7 +95,7 @@ pub(super) fn item(facts: &Facts, found: &Measured<'_>) -> Item {
         commands: vec!["soloist run --llc 0-3 -- CMD"],
         ..Item::default()
     };
-    match (counted(found), found.cache) {
+    match (counted(found), &found.cache) {
         (Counted::Nothing, Some(cache)) => Item {
             says: isolates_nothing(facts, cache),
             ..nothing
@@ -116,7 +117,7 @@ fn isolates_nothing(facts: &Facts, cache: &Eviction) -> String {
 }
 
 /// Where the cache has colours.
-fn of_count(facts: &Facts, found: &Measured<'_>, cache: &Eviction, nothing: Item) -> Item {
+fn of_count(facts: &Facts, found: &Report, cache: &Eviction, nothing: Item) -> Item {
     let split = of_class(found);
     let (worth, is_bound) = split.map_or((None, false), worth);
     let measured = split.map_or_else(String::new, |split| format!(" {}", split.verdict()));
@@ -135,7 +136,7 @@ fn of_count(facts: &Facts, found: &Measured<'_>, cache: &Eviction, nothing: Item
 }
 
 /// Where no count decides.
-fn by_map(facts: &Facts, found: &Measured<'_>, nothing: Item) -> Item {
+fn by_map(facts: &Facts, found: &Report, nothing: Item) -> Item {
     // Without a map nobody knows; with one, it has some or none to use.
     let is_known = facts.cache_colors.is_some() || facts.hashed_cache.is_some();
     let (is_there, mut says) = match (facts.cache_colors, &facts.hashed_cache) {
@@ -150,9 +151,9 @@ fn by_map(facts: &Facts, found: &Measured<'_>, nothing: Item) -> Item {
             "No map is loaded; `soloist bench silicon` counts the cache's colours.".to_owned(),
         ),
     };
-    if let Some(cache) = found.cache {
+    if let Some(cache) = &found.cache {
         says = format!("{says} {} One is as likely.", cache.verdict());
-    } else if let Some(why) = found.cache_why {
+    } else if let Some(why) = found.cache_why() {
         says = format!(
             "{says} By timing none could be counted: {}.",
             why.trim_end_matches('.')

@@ -61,9 +61,9 @@ fn cell(banks: usize, saved: f64) -> Cell {
 }
 
 /// A machine of so many banks, all of which save `saved` ns of 100.
-fn report(banks: usize, saved: f64) -> Report {
+fn report(banks: usize, saved: f64) -> InSlices {
     let cells = vec![cell(banks, saved)];
-    Report {
+    InSlices {
         functions: vec!["6^13".to_owned()],
         banks: Some(banks as f64),
         frame_bytes: 4096,
@@ -79,10 +79,10 @@ fn report(banks: usize, saved: f64) -> Report {
 }
 
 /// By slices alone.
-fn advise(facts: &Facts, slices: Option<&Report>) -> Advice {
-    let found = Measured {
-        slices,
-        ..Measured::default()
+fn advise(facts: &Facts, slices: Option<&InSlices>) -> Advice {
+    let found = Report {
+        slices: slices.cloned(),
+        ..Report::default()
     };
     super::advise(facts, &found)
 }
@@ -371,13 +371,13 @@ fn what_nobody_knows_of_a_simulated_machine_is_not_denied() {
 /// Slices in vain, and a cache that was measured: no sentence denies the other.
 #[test]
 fn a_cache_that_was_measured_is_not_denied_by_slices_in_vain() {
-    let pages = [class(10.0, true)];
+    let pages = vec![class(10.0, true)];
     let count = eviction(2.0, 1.7, Some(2.4), 8);
-    let found = Measured {
-        slices_why: Some("co-runners hardly ran"),
-        cache: Some(&count),
-        pages: &pages,
-        ..Measured::default()
+    let found = Report {
+        slices_why: Some("co-runners hardly ran".to_owned()),
+        cache: Some(count),
+        pages,
+        ..Report::default()
     };
     let advice = super::advise(&Facts::default(), &found);
     let said = &advice.answer;
@@ -395,14 +395,14 @@ fn a_cache_that_was_measured_is_not_denied_by_slices_in_vain() {
 /// behind all that is known of one alone.
 #[test]
 fn a_bound_beside_corunners_is_not_ranked_by_one_alone() {
-    let pages = [class(0.0, false)];
+    let pages = vec![class(0.0, false)];
     let count = eviction(2.0, 1.7, Some(2.4), 8);
     let small = report(16, 0.0);
-    let found = Measured {
-        slices: Some(&small),
-        cache: Some(&count),
-        pages: &pages,
-        ..Measured::default()
+    let found = Report {
+        slices: Some(small),
+        cache: Some(count),
+        pages,
+        ..Report::default()
     };
     let facts = Facts {
         cache_colors: Some(4),
@@ -871,10 +871,10 @@ fn cache_colours_follow_the_count_by_timing() {
             ..Facts::default()
         };
         let pages: Vec<Split> = split.into_iter().collect();
-        let found = Measured {
-            cache: Some(&count),
-            pages: &pages,
-            ..Measured::default()
+        let found = Report {
+            cache: Some(count),
+            pages,
+            ..Report::default()
         };
         let advice = super::advise(&facts, &found);
         assert!(
@@ -892,9 +892,9 @@ fn cache_colours_follow_the_count_by_timing() {
         assert!(said.says.contains(item), "{item}: {}", said.says);
         assert_eq!((said.is_there, said.worth), (is_there, worth), "{said:?}");
     }
-    let found = Measured {
-        cache_why: Some("no group of pages"),
-        ..Measured::default()
+    let found = Report {
+        cache_why: Some("no group of pages".to_owned()),
+        ..Report::default()
     };
     let advice = super::advise(&Facts::default(), &found);
     let says = |item: &Item| item.says.contains("none could be counted: no group");

@@ -4,7 +4,7 @@ use anyhow::Result;
 use soloist_bench::channels::{Channels, Side};
 use soloist_cli::table;
 
-use super::tails;
+use super::print::tails;
 
 /// A table of the functions that choose the channel, and of what else is shown.
 pub(super) fn print(channels: &Channels) -> Result<()> {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use soloist_bench::pages::{By, Split};
 use soloist_cli::table;
 
-use super::tails;
+use super::print::tails;
 
 /// A table of all splits, and a sentence for each that is shown.
 pub(super) fn print(splits: &[Split]) -> Result<()> {

@@ -1,7 +1,8 @@
-//! Which processors take part: threads of one core slow each other down without any memory.
+//! Which processors are threads of one core, and which share their last-level cache. Threads of
+//! one core slow each other down without any memory.
 
+use crate::machine::Host;
 use soloist_core::cpu_list;
-use soloist_host::machine::Host;
 
 /// Where the kernel tells of processors.
 const ROOT: &str = "/sys/devices/system/cpu";
@@ -9,7 +10,8 @@ const ROOT: &str = "/sys/devices/system/cpu";
 const LEVELS: u32 = 8;
 
 /// One processor of each core, in the order of `cpus`; all of them where that leaves no two.
-pub(super) fn one_of_each_core(host: &Host, cpus: &[u32]) -> Vec<u32> {
+#[must_use]
+pub fn one_of_each_core(host: &Host, cpus: &[u32]) -> Vec<u32> {
     let mut chosen: Vec<u32> = Vec::new();
     for &cpu in cpus {
         let threads = threads(host, cpu);
@@ -24,7 +26,8 @@ pub(super) fn one_of_each_core(host: &Host, cpus: &[u32]) -> Vec<u32> {
 }
 
 /// Says which of these are threads of one core; `None`: no two are.
-pub(super) fn of_one_core(host: &Host, cpus: &[u32]) -> Option<String> {
+#[must_use]
+pub fn of_one_core(host: &Host, cpus: &[u32]) -> Option<String> {
     let pairs = cpus.iter().enumerate().filter_map(|(at, &cpu)| {
         let threads = threads(host, cpu);
         let other = cpus[at + 1..]
@@ -43,7 +46,8 @@ pub(super) fn of_one_core(host: &Host, cpus: &[u32]) -> Option<String> {
 
 /// Of these, the processors whose last-level cache is that of `victim`; all where the kernel does
 /// not say.
-pub(super) fn in_cache_of(host: &Host, victim: u32, cpus: &[u32]) -> Vec<u32> {
+#[must_use]
+pub fn in_cache_of(host: &Host, victim: u32, cpus: &[u32]) -> Vec<u32> {
     let shared = |level| {
         list(
             host,
