@@ -9,7 +9,7 @@
  *
  * A work item on each idle CPU enters the kernel's own address space for a moment,
  * and the CPU lets go of the other one. An isolated CPU, which a task may have for itself
- * that just sleeps, is asked only if the process has ended.
+ * that just sleeps, is asked only if the process has ended and a removed group has the root.
  *
  * The same work item empties the CPU's batches of pages that wait for their LRU lists. The
  * kernel itself can only empty those of all CPUs, isolated ones too.
@@ -19,6 +19,7 @@
  */
 #include <linux/cpu.h>
 #include <linux/kthread.h>
+#include <linux/mm.h>
 #include <linux/percpu.h>
 #include <linux/sched/isolation.h>
 #include <linux/static_call.h>
@@ -27,6 +28,8 @@
 #include <linux/workqueue.h>
 
 #include "../compat/workqueue.h"
+#include "../frames/store.h"
+#include "../group/group.h"
 #include "../hook/table.h"
 #include "lazy.h"
 
@@ -58,39 +61,58 @@ static void let_go_fn(struct work_struct *work)
 		wake_up(&let_go_done);
 }
 
+/* Does a removed group have @page, the root of page tables? */
+static bool is_of_removed(const struct page *page)
+{
+	bool is = false;
+	u16 id;
+
+	if (!sol_store_owns(page))
+		return false;
+	id = READ_ONCE(sol_frames_at(&sol_store, page_to_pfn(page))->link);
+	sol_with_group(group, id)
+		is = !atomic_read(&group->refs);
+	return is;
+}
+
 /*
- * Does @cpu, which idles, keep the address space of a process that has ended? A guess:
- * without a reference the address space may be gone when its users are read.
+ * Does @cpu, which idles, keep the address space of a process that has ended, and by it
+ * a page of a removed group? A guess: without a reference the address space may be gone when
+ * it is read.
  */
-static bool keeps_ended(int cpu)
+static bool keeps_removed(int cpu)
 {
 	struct task_struct *idle = static_call(sol_idle_task)(cpu);
 	struct mm_struct *mm = idle ? READ_ONCE(idle->active_mm) : NULL;
+	pgd_t *root;
 	int users;
 
 	return mm && mm != kernel_mm &&
-	       !get_kernel_nofault(users, &mm->mm_users.counter) && !users;
+	       !get_kernel_nofault(users, &mm->mm_users.counter) && !users &&
+	       !get_kernel_nofault(root, &mm->pgd) && virt_addr_valid(root) &&
+	       is_of_removed(virt_to_page(root));
 }
 
-static bool may_let_go(int cpu)
+static bool may_let_go(int cpu, const struct cpumask *unused)
 {
 	if (!static_call(sol_idle_cpu)(cpu))
 		return false;
-	return !cpu_is_isolated(cpu) || (knows_idle_task && keeps_ended(cpu));
+	return !cpu_is_isolated(cpu) || (knows_idle_task && keeps_removed(cpu));
 }
 
-static bool is_shared(int cpu)
+static bool may_empty(int cpu, const struct cpumask *isolated)
 {
-	return !cpu_is_isolated(cpu);
+	return !cpu_is_isolated(cpu) || (isolated && cpumask_test_cpu(cpu, isolated));
 }
 
-static void ask(bool (*may_ask)(int cpu), unsigned long timeout)
+static void ask(bool (*may_ask)(int cpu, const struct cpumask *isolated),
+		const struct cpumask *isolated, unsigned long timeout)
 {
 	int cpu;
 
 	cpus_read_lock();
 	for_each_online_cpu(cpu) {
-		if (!may_ask(cpu))
+		if (!may_ask(cpu, isolated))
 			continue;
 		atomic_inc(&asked);
 		if (!queue_work_on(cpu, sol_bound_wq(), per_cpu_ptr(&let_go_work, cpu)))
@@ -103,13 +125,13 @@ static void ask(bool (*may_ask)(int cpu), unsigned long timeout)
 void sol_lazy_let_go(unsigned long timeout)
 {
 	if (kernel_mm)
-		ask(may_let_go, timeout);
+		ask(may_let_go, NULL, timeout);
 }
 
-void sol_lazy_empty_batches(unsigned long timeout)
+void sol_lazy_empty_batches(const struct cpumask *isolated, unsigned long timeout)
 {
 	if (knows_batches)
-		ask(is_shared, timeout);
+		ask(may_empty, isolated, timeout);
 }
 
 void sol_lazy_init(void)

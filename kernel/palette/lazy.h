@@ -3,6 +3,8 @@
 #ifndef SOLOIST_LAZY_H
 #define SOLOIST_LAZY_H
 
+#include <linux/cpumask.h>
+
 /**
  * sol_lazy_let_go() - ask idle CPUs to let go of them
  * @timeout: jiffies that this waits for them at most
@@ -11,9 +13,10 @@ void sol_lazy_let_go(unsigned long timeout);
 
 /**
  * sol_lazy_empty_batches() - ask CPUs that are not isolated for pages that wait for LRU lists
+ * @isolated: isolated CPUs that are asked, too; NULL: none
  * @timeout: jiffies that this waits for them at most
  */
-void sol_lazy_empty_batches(unsigned long timeout);
+void sol_lazy_empty_batches(const struct cpumask *isolated, unsigned long timeout);
 
 /**
  * sol_lazy_init() - find what CPUs are asked by; without it none is asked

@@ -38,6 +38,7 @@ DEFINE_STATIC_CALL_NULL(sol_lru_drain, lru_drain_fn);
 static void drain_fn(struct work_struct *work);
 static DECLARE_WORK(drain_work, drain_fn);
 static DECLARE_COMPLETION(drained);
+static bool drain_isolated;		/* the next drain asks all isolated CPUs, too */
 
 static void reap_fn(struct work_struct *work);
 static LIST_HEAD(lingering);		/* dead, frames perhaps in use */
@@ -83,34 +84,66 @@ void sol_group_retire(struct sol_group *group)
 
 /* ---- Pages that idle CPUs keep ---- */
 
-/* Does a group whose tasks are gone have frames in use? */
-static bool any_lingers(void)
+/* Add the CPUs where @group got pages, which may wait in a batch there. */
+static void add_cpus_of(const struct sol_group *group, struct cpumask *cpus)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (READ_ONCE(per_cpu_ptr(group->stats, cpu)->hits))
+			cpumask_set_cpu(cpu, cpus);
+}
+
+/*
+ * Does a group whose tasks are gone have frames in use? @cpus, if not NULL, becomes where such
+ * groups got pages. A group counts there for its first drains only: else one whose pages stay
+ * (tmpfs) would have CPUs asked whenever another one ends.
+ */
+static bool any_lingers(struct cpumask *cpus)
 {
 	struct sol_group *group;
 	bool any = false;
 	u32 id;
 
+	if (cpus)
+		cpumask_clear(cpus);
 	mutex_lock(&sol_group_mutex);
-	for (id = 1; id <= SOL_MAX_GROUPS && !any; id++) {
+	for (id = 1; id <= SOL_MAX_GROUPS && (cpus || !any); id++) {
 		group = rcu_dereference_protected(sol_groups[id],
 				lockdep_is_held(&sol_group_mutex));
-		any = group && !atomic_read(&group->refs) &&
-		      sol_group_used(group);
+		if (!group || atomic_read(&group->refs) || !sol_group_used(group))
+			continue;
+		any = true;
+		if (cpus && group->drains < DRAINS) {
+			group->drains++;
+			add_cpus_of(group, cpus);
+		}
 	}
 	mutex_unlock(&sol_group_mutex);
 	return any;
 }
 
+/* Of isolated CPUs only those are asked where a removed group had pages. */
+static void empty_batches(void)
+{
+	static struct cpumask cpus;
+
+	if (xchg(&drain_isolated, false) || !sol_any_isolated())
+		static_call(sol_lru_drain)();
+	else if (any_lingers(&cpus))
+		sol_lazy_empty_batches(&cpus, DRAIN_JIFFIES);
+}
+
 /*
  * Pages of ended tasks may wait for the LRU lists in an idle CPU's batch, for minutes,
  * and the root of their page tables until the CPU runs another task. A work item asks
- * all CPUs for them. A CPU that a real-time task has for itself never answers, so we
+ * CPUs for them. A CPU that a real-time task has for itself never answers, so we
  * wait for the work for a moment only, and without a lock.
  */
 static void drain_fn(struct work_struct *work)
 {
-	static_call(sol_lru_drain)();
-	if (any_lingers())
+	empty_batches();
+	if (any_lingers(NULL))
 		sol_lazy_let_go(DRAIN_JIFFIES);
 	complete_all(&drained);
 	if (READ_ONCE(sol_group_counts.dead) && !READ_ONCE(leaving))
@@ -128,9 +161,11 @@ static void drain_begin(void)
 void sol_reap_drain(bool isolated)
 {
 	if (!isolated && sol_any_isolated()) {
-		sol_lazy_empty_batches(DRAIN_JIFFIES);
+		sol_lazy_empty_batches(NULL, DRAIN_JIFFIES);
 		return;
 	}
+	if (isolated)
+		WRITE_ONCE(drain_isolated, true);
 	drain_begin();
 	wait_for_completion_killable_timeout(&drained, DRAIN_JIFFIES);
 }

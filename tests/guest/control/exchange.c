@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #define MIB	(1ul << 20)
 
@@ -352,23 +353,43 @@ static u32 asked(const char *work, const char *cpu)
 	return n;
 }
 
-static void leave_last(void)
+/* Opening alone empties the trace. */
+static void forget_works(void)
 {
+	int fd = open(TRACING "/trace", O_WRONLY | O_TRUNC);
+
+	if (fd < 0 || close(fd))
+		guest_die("trace: %s", strerror(errno));
+}
+
+/* Besides the root of its page tables it leaves a page in @kept, a pipe. */
+static void leave_last(int kept)
+{
+	struct iovec page = { guest_map_anon(GUEST_PAGE), GUEST_PAGE };
+
 	guest_run_on(sysconf(_SC_NPROCESSORS_ONLN) - 1);
 	if (guest_join("gone"))
 		guest_die("join: %s", guest_status());
+	guest_touch(page.iov_base, GUEST_PAGE);
+	if (vmsplice(kept, &page, 1, 0) != (ssize_t)GUEST_PAGE)
+		guest_die("vmsplice: %s", strerror(errno));
 	execl("/bin/true", "true", NULL);
 	_exit(1);
 }
 
-/* A removed group waits for an idle CPU. A stranger sleeps on the isolated one. */
-static void sleep_is_spared(void)
+/*
+ * A removed group waits for an idle CPU, which keeps the root of its page tables. The isolated
+ * one keeps a stranger's, who sleeps or has @ended.
+ */
+static void root_is_spared(const char *name, bool ended)
 {
 	struct servant s = serve(NULL, MIB, 0);
+	int tries, kept[2];
 	char pid[16];
 	pid_t child;
-	int tries;
 
+	if (pipe(kept))
+		guest_die("pipe: %s", strerror(errno));
 	snprintf(pid, sizeof(pid), "%d", s.pid);
 	if (set_kernel(CGROUP "/alone/cgroup.procs", pid))
 		guest_die("cgroup.procs: %s", strerror(errno));
@@ -376,21 +397,26 @@ static void sleep_is_spared(void)
 		servant_poke(&s);
 		usleep(10000);
 	}
-	set_kernel(TRACING "/trace", "");
+	if (ended && !dismiss(&s))
+		guest_die("%s: the stranger's memory changed", name);
+	forget_works();
 	guest_group("gone", "6");
 	child = fork();
 	if (!child)
-		leave_last();
+		leave_last(kept[1]);
 	waitpid(child, NULL, 0);
 	guest_ungroup("gone");
 	for (tries = 0; tries < 40 && !asked(LET_GO, NULL); tries++)
 		usleep(100000);
 	usleep(300000);
+	close(kept[0]);
+	close(kept[1]);
 	if (!asked(LET_GO, NULL))
-		guest_skip("isolated-sleeper", "page tables begin in no colour here");
+		guest_skip(name, "page tables begin in no colour here");
 	else
-		guest_check(!asked(LET_GO, "[001]"), "isolated-sleeper", "CPU 1 was asked");
-	guest_check(dismiss(&s), "isolated-sleepers-content", "it changed");
+		guest_check(!asked(LET_GO, "[001]"), name, "CPU 1 was asked");
+	if (!ended && !dismiss(&s))
+		guest_die("%s: the sleeper's memory changed", name);
 }
 
 /* A process on the isolated CPU whose last pages wait in a batch there. */
@@ -439,7 +465,7 @@ static void batches_are_spared(void)
 	if (guest_writef("groups/one/procs", "%d", s.pid))
 		guest_die("procs: %s", guest_status());
 	alone = wait_in_batch();
-	set_kernel(TRACING "/trace", "");
+	forget_works();
 	err = recolor("one", "0");
 	guest_check(!err && servant_in(&s, 4) == all, "isolated-others-batches",
 		    "%d: %ld of %ld moved", err, servant_in(&s, 4), all);
@@ -466,7 +492,7 @@ static void exec_is_spared(void)
 	    guest_write("rules/greedy/enabled", "1"))
 		guest_die("rule: %s", guest_status());
 	alone = wait_in_batch();
-	set_kernel(TRACING "/trace", "");
+	forget_works();
 	child = fork();
 	if (!child) {
 		execl("/bin/true", "true", NULL);
@@ -485,6 +511,62 @@ static void exec_is_spared(void)
 	waitpid(alone, NULL, 0);
 }
 
+/* Where a task of group "gone" gets its last pages, and where it ends. */
+enum way { PASSES_BY, WAS_THERE, ENDS_THERE };
+
+static void leave_pages(enum way way)
+{
+	if (guest_join("gone"))
+		guest_die("join: %s", guest_status());
+	if (way == PASSES_BY)
+		guest_run_on(3);
+	else
+		set_kernel(CGROUP "/alone/cgroup.procs", "0");
+	guest_touch(guest_map_anon(3 * GUEST_PAGE), 3 * GUEST_PAGE);
+	if (way == ENDS_THERE)
+		_exit(0);
+	set_kernel(CGROUP "/cgroup.procs", "0");
+	guest_run_on(2);
+	_exit(0);
+}
+
+/* Group "gone" is removed when its task has ended. Return: it has left nothing behind. */
+static bool goes(enum way way)
+{
+	pid_t child;
+	int tries;
+
+	for (tries = 0; tries < 100 && guest_stat("stats", "removed"); tries++)
+		usleep(100000);
+	forget_works();
+	guest_group("gone", "6");
+	child = fork();
+	if (!child)
+		leave_pages(way);
+	waitpid(child, NULL, 0);
+	guest_ungroup("gone");
+	for (tries = 0; tries < 100 && guest_stat("stats", "removed"); tries++)
+		usleep(100000);
+	return !guest_stat("stats", "removed");
+}
+
+/* The isolated CPU is asked for pages of a group only if the group had some there. */
+static void ending_is_spared(void)
+{
+	pid_t alone;
+
+	set_kernel(COLLAPSE, "3600000");
+	alone = wait_in_batch();
+	guest_check(goes(PASSES_BY), "isolated-ending-goes", "its pages stay in CPU 3's batch");
+	guest_check(!asked(DRAIN, "[001]") && !asked(LET_GO, "[001]"), "isolated-ending",
+		    "CPU 1 was asked for a stranger's pages");
+	kill(alone, SIGKILL);
+	waitpid(alone, NULL, 0);
+	guest_check(goes(WAS_THERE), "isolated-was-there", "its pages stay in CPU 1's batch");
+	guest_check(goes(ENDS_THERE), "isolated-ends-there", "CPU 1 keeps the root of its tables");
+	set_kernel(COLLAPSE, "10000");
+}
+
 /* What runs on the isolated CPU is traced. */
 static void nothing_is_asked(void)
 {
@@ -493,7 +575,9 @@ static void nothing_is_asked(void)
 		guest_die("no tracepoint of workqueues");
 	batches_are_spared();
 	exec_is_spared();
-	sleep_is_spared();
+	ending_is_spared();
+	root_is_spared("isolated-sleeper", false);
+	root_is_spared("isolated-ended", true);
 	set_kernel(WORKS, "0");
 }
 
