@@ -1,5 +1,6 @@
 //! `soloist sim`: traces and recorded programs on a modelled machine.
 
+mod profile;
 mod replay;
 mod silicon;
 mod slice;
@@ -36,7 +37,7 @@ pub enum Args {
     #[command(after_help = examples!["soloist sim trace --machine ddr3-1600k requests.txt"])]
     Trace(Trace),
     Replay(Box<replay::Replay>),
-    Profile(replay::ProfileArgs),
+    Profile(profile::Args),
     Export(traces::Export),
     Import(traces::Import),
 }

@@ -1,4 +1,4 @@
-//! `soloist sim replay`, `soloist sim profile`: recorded programs in the model.
+//! `soloist sim replay`: recorded programs in the model.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -6,19 +6,20 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 use soloist_core::cpu_list;
-use soloist_host::control::{format_rate, parse_rate};
+use soloist_host::control::parse_rate;
 use soloist_memory::Platform;
 use soloist_play::guard::PERIOD_US;
 use soloist_play::placement::buddy::History;
-use soloist_play::profile::{profile, Profile};
 use soloist_play::replay::{self, means, Limit, Means, Part, Placement, Replayed, WORN};
 use soloist_record::{Lines, Meta};
+
+mod print;
 
 use super::{damage, no_machine, recorded};
 use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::progress::Steps;
-use soloist_cli::{status, table};
+use soloist_cli::status;
 use soloist_cli::{Ctx, Misuse};
 
 /// Lines of each processor, unless told otherwise.
@@ -167,9 +168,9 @@ impl Replay {
                 damage: &damage,
             })?;
         } else {
-            self.print(&machine, &stage.parts, &rows)?;
-            print_idle(&runs)?;
-            print_blame(&runs)?;
+            print::means(&machine, &stage.parts, &rows)?;
+            print::idle(&runs)?;
+            print::blame(&runs)?;
         }
         Ok(status(damage.is_empty()))
     }
@@ -291,61 +292,6 @@ impl Replay {
         stage.seat_near(recorded_together.then_some(&metas[0].node_of_cpu));
         Ok(())
     }
-
-    fn print(&self, machine: &str, parts: &[Part], rows: &[Means]) -> Result<()> {
-        let names: Vec<&str> = parts[1..].iter().map(|p| p.name.as_str()).collect();
-        match names.as_slice() {
-            [] => outln!("{} alone, modelled on {machine}", parts[0].name)?,
-            names => outln!(
-                "{} beside {}, modelled on {machine}",
-                parts[0].name,
-                names.join(", ")
-            )?,
-        }
-        let mut table = table([
-            "PLACEMENT",
-            "ALONE ms",
-            "BESIDE ms",
-            "SLOWDOWN",
-            "TO FIRST",
-            "MISSES/1000",
-            "P99 ALONE ns",
-            "P99 BESIDE ns",
-            "OTHERS GB/s",
-            "REMOTE %",
-            "SPILLED",
-        ]);
-        let maybe = |value: Option<f64>, digits: usize| {
-            value.map_or_else(|| "-".to_owned(), |v| format!("{v:.digits$}"))
-        };
-        for row in rows {
-            table.add_row([
-                match row.limit {
-                    Some(limit) => {
-                        let rate = format_rate(limit.bytes_per_second);
-                        format!("{}, {rate} each", row.placement)
-                    }
-                    None => row.placement.clone(),
-                },
-                format!("{:.3}", row.alone_ms),
-                maybe(row.beside_ms, 3),
-                match row.slowdown_range {
-                    Some((least, most)) => {
-                        format!("{} ({least:.3} to {most:.3})", maybe(row.slowdown, 3))
-                    }
-                    None => maybe(row.slowdown, 3),
-                },
-                maybe(row.slowdown_to_first, 3),
-                format!("{:.2}", row.mpki),
-                format!("{:.0}", row.p99_alone_ns),
-                maybe(row.p99_beside_ns, 0),
-                maybe(row.others_gb_s, 1),
-                format!("{:.0}", row.remote_percent),
-                row.spilled.to_string(),
-            ]);
-        }
-        outln!("{}", table)
-    }
 }
 
 /// The cores of a list, in the order that they are named in, each once.
@@ -362,178 +308,6 @@ fn in_order(list: &str) -> Result<Vec<usize>, String> {
         }
     }
     Ok(cores)
-}
-
-fn print_blame(runs: &[Replayed]) -> Result<()> {
-    for run in runs.iter().filter(|run| !run.played[0].blame.is_empty()) {
-        let foreground = &run.played[0];
-        outln!(
-            "\n{} waited {:.3} ms, {}:",
-            foreground.name,
-            foreground.stall_ns / 1e6,
-            run.placement
-        )?;
-        for share in foreground.blame.iter().take(8) {
-            let culprit = share.culprit.as_deref().unwrap_or("nobody");
-            outln!("  {:>9.3} ms  {culprit}, {}", share.ns / 1e6, share.cause)?;
-        }
-    }
-    Ok(())
-}
-
-/// How long each thread of a program of several waited for another of them.
-fn print_idle(runs: &[Replayed]) -> Result<()> {
-    let is_told = |run: &&Replayed| run.seed == 1 && run.limit.is_none();
-    for run in runs.iter().filter(is_told) {
-        for played in run.played.iter().filter(|p| p.idle_ns.len() > 1) {
-            let when = match run.programs {
-                1 => "alone".to_owned(),
-                n => format!("beside {}", n - 1),
-            };
-            let idle: Vec<String> = played
-                .idle_ns
-                .iter()
-                .map(|ns| format!("{:.3}", ns / 1e6))
-                .collect();
-            outln!(
-                "{}, {}, {when}: threads waited for each other {} ms",
-                played.name,
-                run.placement,
-                idle.join(", ")
-            )?;
-        }
-    }
-    Ok(())
-}
-
-/// Show statistics of recorded programs: misses, writes, footprint, rows, banks.
-#[derive(Debug, clap::Args)]
-#[command(after_help = examples!["soloist sim profile sort.rec"])]
-pub struct ProfileArgs {
-    /// Recordings that `soloist vm record` made.
-    #[arg(required = true, value_name = "DIR")]
-    dirs: Vec<PathBuf>,
-    /// Machine whose last-level cache and map the statistics use [default: that of each
-    /// recording].
-    #[arg(long, short, value_name = "NAME|FILE", add = complete::machines())]
-    machine: Option<String>,
-    /// Print the pages of the first program instead: virtual and physical number, and
-    /// the thread that touched them first.
-    #[arg(long)]
-    pages: bool,
-}
-
-#[derive(Serialize)]
-struct Page {
-    virt: u64,
-    phys: u64,
-    user: bool,
-    thread: u32,
-}
-
-#[derive(Serialize)]
-struct PagesOf {
-    pages: Vec<Page>,
-    damage: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Profiled {
-    #[serde(flatten)]
-    profile: Profile,
-    damage: Vec<String>,
-}
-
-impl ProfileArgs {
-    /// Runs the command.
-    pub fn run(self, ctx: &Ctx) -> Result<ExitCode> {
-        if self.pages {
-            return self.print_pages(ctx);
-        }
-        let mut profiles = Vec::new();
-        for dir in &self.dirs {
-            let meta = Meta::read(dir)?;
-            let name = self.machine.as_deref().unwrap_or(&meta.machine);
-            let platform = Platform::find(name).map_err(no_machine)?;
-            for program in 0..meta.programs.len() {
-                let part = recorded(dir, program, Lines::ALL)?;
-                profiles.push(Profiled {
-                    profile: profile(&part, &platform),
-                    damage: damage([&part]),
-                });
-            }
-        }
-        if ctx.json {
-            ctx.print_json(&profiles)?;
-        } else {
-            print_profiles(&profiles)?;
-        }
-        Ok(status(profiles.iter().all(|p| p.damage.is_empty())))
-    }
-
-    fn print_pages(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let mut intact = true;
-        for dir in &self.dirs {
-            let part = recorded(dir, 0, Lines::ALL)?;
-            let damage = damage([&part]);
-            intact &= damage.is_empty();
-            let page = |p: &soloist_record::Page| Page {
-                virt: p.virt,
-                phys: p.phys,
-                user: p.user,
-                thread: p.thread,
-            };
-            let pages: Vec<Page> = part.program.pages.iter().map(page).collect();
-            if ctx.json {
-                ctx.print_json(&PagesOf { pages, damage })?;
-                continue;
-            }
-            for page in pages {
-                outln!(
-                    "page {:#x} {:#x} {} {}",
-                    page.virt,
-                    page.phys,
-                    if page.user { "user" } else { "kernel" },
-                    page.thread
-                )?;
-            }
-        }
-        Ok(status(intact))
-    }
-}
-
-fn print_profiles(profiles: &[Profiled]) -> Result<()> {
-    let mut table = table([
-        "PROGRAM",
-        "LANES",
-        "10^6 INSTR",
-        "L2 MISSES/1000",
-        "LLC MISSES/1000",
-        "WRITES %",
-        "FETCHES %",
-        "KERNEL %",
-        "DEPENDENT %",
-        "MiB",
-        "ROW HITS %",
-        "BANKS OF 8",
-    ]);
-    for Profiled { profile: p, .. } in profiles {
-        table.add_row([
-            p.name.clone(),
-            p.lanes.to_string(),
-            format!("{:.1}", p.minstructions),
-            format!("{:.2}", p.apki),
-            format!("{:.2}", p.mpki),
-            format!("{:.0}", p.writes),
-            format!("{:.0}", p.fetches),
-            format!("{:.0}", p.kernel),
-            format!("{:.0}", p.dependent),
-            format!("{:.1}", p.footprint_mib),
-            format!("{:.0}", p.row_hits),
-            format!("{:.1}", p.banks),
-        ]);
-    }
-    outln!("{}", table)
 }
 
 #[cfg(test)]
