@@ -60,6 +60,14 @@ pub struct Figures {
     pub neighbours_bytes_per_second: f64,
 }
 
+impl Figures {
+    /// ns of an access, and in brackets p99 and p99.9 of single ones.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!("{:.0} ({:.0}, {:.0})", self.ns, self.p99_ns, self.p999_ns)
+    }
+}
+
 /// One slice, number of neighbours and attack.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Cell {

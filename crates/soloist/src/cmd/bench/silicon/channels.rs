@@ -4,8 +4,6 @@ use anyhow::Result;
 use soloist_bench::channels::{Channels, Side};
 use soloist_cli::table;
 
-use super::print::tails;
-
 /// A table of the functions that choose the channel, and of what else is shown.
 pub(super) fn print(channels: &Channels) -> Result<()> {
     let rows: Vec<&Side> = channels.told().collect();
@@ -29,8 +27,8 @@ pub(super) fn print(channels: &Channels) -> Result<()> {
         table.add_row([
             side.function.clone(),
             side.attack.neighbours(channels.neighbours),
-            tails(&side.near),
-            tails(&side.far),
+            side.near.words(),
+            side.far.words(),
             format!("{:.1} to {:.1}", side.saved.ns.low, side.saved.ns.high),
             side.neighbours_lose.percent(),
         ]);

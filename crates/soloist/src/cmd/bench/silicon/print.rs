@@ -88,24 +88,16 @@ fn print_slices(slices: &InSlices) -> Result<()> {
     Ok(())
 }
 
-/// ns of an access, and in brackets p99 and p99.9 of single ones.
-pub(super) fn tails(figures: &Figures) -> String {
-    format!(
-        "{:.0} ({:.0}, {:.0})",
-        figures.ns, figures.p99_ns, figures.p999_ns
-    )
-}
-
 fn row(cell: &Cell) -> [String; 7] {
     let rate = |figures: &Figures| figures.neighbours_bytes_per_second / 1e6;
     let pages = if cell.by_pages { ", by page" } else { "" };
     [
         format!("{}{pages}", cell.banks),
         cell.attack.neighbours(cell.neighbours),
-        tails(&cell.alone),
-        tails(&cell.shared),
-        tails(&cell.private),
-        tails(&cell.same),
+        cell.alone.words(),
+        cell.shared.words(),
+        cell.private.words(),
+        cell.same.words(),
         format!("{:.0}, {:.0}", rate(&cell.shared), rate(&cell.private)),
     ]
 }

@@ -4,8 +4,6 @@ use anyhow::Result;
 use soloist_bench::pages::{By, Split};
 use soloist_cli::table;
 
-use super::print::tails;
-
 /// A table of all splits, and a sentence for each that is shown.
 pub(super) fn print(splits: &[Split]) -> Result<()> {
     if splits.is_empty() {
@@ -29,8 +27,8 @@ pub(super) fn print(splits: &[Split]) -> Result<()> {
             name(&split.by),
             format!("{:.1}", split.bytes as f64 / f64::from(1 << 20)),
             split.attack.neighbours(split.neighbours),
-            tails(&split.spread),
-            tails(&split.private),
+            split.spread.words(),
+            split.private.words(),
             format!("{:.1} to {:.1}", split.saved.ns.low, split.saved.ns.high),
             split.neighbours_lose.percent(),
         ]);
