@@ -16,8 +16,11 @@
  *
  * Locking: flags change by cmpxchg. Tasks are found under RCU.
  */
+#include <linux/bitmap.h>
 #include <linux/delay.h>
+#include <linux/moduleparam.h>
 #include <linux/pid_namespace.h>
+#include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
@@ -26,6 +29,10 @@
 #include "group.h"
 #include "member.h"
 #include "space.h"
+
+static u8 generation;
+module_param(generation, byte, 0400);
+MODULE_PARM_DESC(generation, "for tests: the generation that is tried first; 0: any");
 
 /* ---- Flags ---- */
 
@@ -379,10 +386,54 @@ static bool unflag_all(void)
 	return any;
 }
 
+static void note_generations(unsigned long *used)
+{
+	struct task_struct *process, *task;
+
+	rcu_read_lock();
+	for_each_process_thread(process, task) {
+		__set_bit((u8)(READ_ONCE(task->atomic_flags) >> SOL_FLAG_GEN_SHIFT), used);
+		task_lock(task);
+		if (task->mm)
+			__set_bit((u8)(READ_ONCE(*sol_mm_flags(task->mm)) >> SOL_MM_GEN_SHIFT),
+				  used);
+		task_unlock(task);
+	}
+	rcu_read_unlock();
+}
+
+/*
+ * A task that is still being forked has the flags of the load that it began in: any user may
+ * have some for as long as they like (control/newborn.c). No generation of theirs will do, nor 0.
+ * Return: one that will; 0: there is none.
+ */
+static u8 free_generation(void)
+{
+	DECLARE_BITMAP(used, U8_MAX + 1) = { 1 };
+	u8 candidate = generation ?: get_random_u8();
+	int i;
+
+	note_generations(used);
+	for (i = 0; i <= U8_MAX; i++, candidate++)
+		if (!test_bit(candidate, used))
+			return candidate;
+	return 0;
+}
+
+/* The probes first: who is forked from now on has flags of this load, or none. */
 int sol_member_init(void)
 {
+	int err = sol_probes_add(probes, ARRAY_SIZE(probes));
+
+	if (err)
+		return err;
 	unflag_all();
-	return sol_probes_add(probes, ARRAY_SIZE(probes));
+	sol_generation = free_generation();
+	if (sol_generation)
+		return 0;
+	pr_err("forks that began in %u earlier loads do not end; end these processes\n", U8_MAX);
+	sol_probes_remove(probes, ARRAY_SIZE(probes));
+	return -EBUSY;
 }
 
 void sol_member_exit(void)

@@ -10,7 +10,6 @@
  * Locking: sol_group_mutex guards sol_groups[] and the state of each group.
  */
 #include <linux/mm.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
@@ -203,17 +202,13 @@ int sol_group_set_ephemeral(struct sol_group *group, bool yes)
 /* ---- Load and unload ---- */
 
 /**
- * sol_group_init() - choose the generation, begin to follow tasks
+ * sol_group_init() - begin to follow tasks
  *
- * A task that ran through an earlier load may still have flags (it was being
- * forked while they were cleared): the random generation makes them void.
+ * Return: 0 or an errno.
  */
 int sol_group_init(void)
 {
 	INIT_WORK(&sol_emptied_work, emptied_fn);
-	do {
-		get_random_bytes(&sol_generation, sizeof(sol_generation));
-	} while (!sol_generation);
 	return sol_reap_init() ?: sol_member_init();
 }
 
