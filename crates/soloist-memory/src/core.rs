@@ -206,6 +206,10 @@ pub trait CoreModel: Send {
     /// Does the core go on?
     fn release(&mut self, at_ps: u64, label: Label) -> bool;
 
+    /// A dirty line that it gave up is in the last level or on its way to memory, which it had
+    /// waited for because of `label`. Does the core go on?
+    fn rid_of(&mut self, at_ps: u64, label: Label) -> bool;
+
     /// All of its group have reached the barrier, at `at_ps`.
     fn pass_barrier(&mut self, at_ps: u64);
 

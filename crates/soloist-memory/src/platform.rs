@@ -81,6 +81,12 @@ impl Platform {
         })
     }
 
+    /// Dirty lines that a core can give up before the last level has one of them, or, where that
+    /// is full, memory: four times as many as its fills push out.
+    pub fn room(&self) -> u32 {
+        4 * self.core.outstanding
+    }
+
     /// Last-level caches.
     pub fn llcs(&self) -> usize {
         self.llc_of_core.iter().max().map_or(0, |&last| last + 1)

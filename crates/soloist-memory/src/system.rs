@@ -72,7 +72,7 @@ pub struct System {
     network: Network,
     home: Home,
     flow: Flow,
-    /// Fills that are held back, over all cores.
+    /// Fills that are held back, and lines that keep their room, over all cores.
     held: usize,
     /// Dirty lines that leave a core's caches: kept for its room.
     victims: Vec<Victim>,
@@ -188,6 +188,10 @@ impl System {
                 self.flow.charge(t, self.flow.now_ps, label);
                 self.set_out(t);
             }
+            let given_up = std::mem::take(&mut self.seats.get(core).given_up);
+            self.held -= given_up as usize;
+            let label = Label::new(Cause::Regulation, core as u16);
+            (0..given_up).for_each(|_| self.rid_of(core, label));
         }
     }
 
@@ -270,6 +274,7 @@ impl System {
             home,
             apart: self.network.apart(route),
             write: fill.is_none(),
+            roomy: false,
             from_llc: false,
             base: Label::new(Cause::Base, owner),
         }))
@@ -346,11 +351,11 @@ impl System {
         let llc = seat.llc;
         if !transfer.from_llc {
             let victim = self.llcs[llc].insert(core as u16, transfer.line, false);
-            self.write_back(core, victim, guard)?;
+            self.write_back(core, victim, false, guard)?;
         }
         for victim in victims.drain(..) {
             let victim = self.llcs[llc].insert(core as u16, victim.line, true);
-            self.write_back(core, victim, guard)?;
+            self.write_back(core, victim, false, guard)?;
         }
         self.victims = victims;
         self.flow.end(t);
@@ -367,15 +372,28 @@ impl System {
         self.flow.end(t);
         let llc = self.seats.get(core).llc;
         let victim = self.llcs[llc].insert(core as u16, line, true);
-        self.write_back(core, victim, guard)
+        if victim.is_none() {
+            self.rid_of(core, Label::new(Cause::Base, core as u16));
+        }
+        self.write_back(core, victim, true, guard)
+    }
+
+    /// A line that a core gave up is out of its way.
+    fn rid_of(&mut self, core: usize, label: Label) {
+        let now = self.flow.now_ps;
+        if self.seats.get(core).core.rid_of(now, label) {
+            self.flow.events.push(now, Event::Core(core as u32));
+        }
     }
 
     /// Sends a line that the last level gave up to memory. It belongs to no
     /// fill: whose fill pushed a line out says nothing of whose line it was.
+    /// `given_up`: what pushed it out was no fill, and has room until it is on its way.
     fn write_back<G: Guard + ?Sized>(
         &mut self,
         core: usize,
         victim: Option<Victim>,
+        given_up: bool,
         guard: &mut G,
     ) -> Result<(), RunError> {
         let Some(victim) = victim else {
@@ -384,14 +402,23 @@ impl System {
         let t = self.transfer(core, victim.tag, victim.line, None)?;
         let seat = self.seats.get(core);
         seat.core.stats().write_backs += 1;
-        guard.miss(core, self.flow.now_ps, true);
+        let goes_on = guard.miss(core, self.flow.now_ps, true);
+        if given_up && !goes_on {
+            seat.given_up += 1;
+            self.held += 1;
+        }
+        let roomy = given_up && goes_on;
         let llc = &mut self.llcs[seat.llc];
         if llc.free == 0 {
+            self.flow.get_mut(t).roomy = roomy;
             llc.waiting.push_back(t);
             seat.core.hold();
         } else {
             llc.free -= 1;
             self.set_out(t);
+            if roomy {
+                self.rid_of(core, Label::new(Cause::Base, core as u16));
+            }
         }
         self.release(guard);
         Ok(())
@@ -405,11 +432,14 @@ impl System {
             return;
         };
         self.set_out(next);
-        let core = self.flow.get(next).core;
+        let &Transfer { core, roomy, .. } = self.flow.get(next);
         let now = self.flow.now_ps;
         let label = Label::new(Cause::WriteDrain, owner);
         if self.seats.get(core as usize).core.release(now, label) {
             self.flow.events.push(now, Event::Core(core));
+        }
+        if roomy {
+            self.rid_of(core as usize, label);
         }
     }
 }

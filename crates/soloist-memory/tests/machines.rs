@@ -485,3 +485,32 @@ fn what_would_be_taken_for_something_else_is_refused() {
         assert!(said.contains(says), "{said}");
     }
 }
+
+/// Gives up so many dirty lines, one after the other.
+struct GivingUp(u64);
+
+impl Stream for GivingUp {
+    fn step(&mut self) -> Step {
+        match self.0.checked_sub(1) {
+            None => Step::Done,
+            Some(left) => {
+                self.0 = left;
+                Step::WriteBack(left * 64)
+            }
+        }
+    }
+}
+
+/// A core that only gives up lines is no faster than memory is.
+#[test]
+fn a_core_waits_for_room_for_what_it_gives_up() {
+    const LINES: u64 = 400_000;
+    let p = Platform::find("opteron-6128").unwrap();
+    let mut system = System::new(&p);
+    system.put(0, Box::new(GivingUp(LINES)), 0, false);
+    let stats = system.run(&mut Free).unwrap();
+    let path_ps = 64 * 1_000_000 / p.northbridge.bytes_per_us;
+    let least = stats[0].write_backs * path_ps;
+    assert!(stats[0].write_backs > LINES / 2, "{:?}", stats[0]);
+    assert!(stats[0].finished_ps > least / 10 * 9, "{:?}", stats[0]);
+}

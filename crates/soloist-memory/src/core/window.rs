@@ -6,7 +6,7 @@
 //! last load, any instruction that lies a window past the oldest load, a store
 //! on a place in the store buffer, any miss on a free slot for a line. A fill
 //! keeps its slot for as long as the dirty line that it pushed out finds no way
-//! to memory. Prefetches are made on every access that misses the first level
+//! to memory. Dirty lines that leave without a fill have room of their own. Prefetches are made on every access that misses the first level
 //! and have slots of their own.
 
 use std::collections::VecDeque;
@@ -29,6 +29,8 @@ enum Wait {
     Slot,
     /// A place in the store buffer.
     Store,
+    /// Room for a dirty line that leaves.
+    Room,
     /// All fills: the end.
     Drain,
 }
@@ -103,13 +105,17 @@ pub(crate) struct WindowCore {
     outstanding: u32,
     window: u64,
     store_buffer: u32,
+    /// Dirty lines that it gave up and that are not out of its way, and how many may be.
+    leaving: u32,
+    room: u32,
     prefetcher: Option<Prefetcher>,
     /// Pages whose translation is at hand, if not all are.
     tlb: Option<Cache>,
     walk_ps: u64,
     /// Lines that the prefetcher wants.
     wanted: VecDeque<u64>,
-    /// Dirty lines that left the private caches as others moved in between them.
+    /// Dirty lines that left the private caches as others moved in between them, or as the
+    /// stream says.
     gone: Vec<Victim>,
 }
 
@@ -162,6 +168,8 @@ impl WindowCore {
             outstanding: platform.core.outstanding,
             window: u64::from(platform.core.window),
             store_buffer: platform.core.store_buffer,
+            leaving: 0,
+            room: platform.room(),
             prefetcher: Prefetcher::of(&platform.core),
             tlb: tlb(platform.core.tlb),
             walk_ps: platform.walk_ps,
@@ -176,7 +184,10 @@ impl WindowCore {
             Step::Access(access) => (access, false, false),
             Step::Fetch(access) => (access, true, false),
             Step::Behind(access) => (access, false, true),
-            Step::WriteBack(addr) => return Err(self.give_up(addr >> self.line_shift)),
+            Step::WriteBack(addr) => {
+                self.give_up(addr >> self.line_shift);
+                return Err(None);
+            }
             Step::Barrier => return Err(Some(Wish::Barrier)),
             Step::Until(at) => {
                 let slept = at.saturating_sub(self.now_ps);
@@ -203,11 +214,25 @@ impl WindowCore {
     }
 
     /// A changed line leaves: at once, or when it is here if it is still on its way.
-    fn give_up(&mut self, line: u64) -> Option<Wish> {
+    fn give_up(&mut self, line: u64) {
         if let Some(miss) = self.misses.iter_mut().find(|m| m.line == line) {
             miss.leaves = true;
-            return None;
+            return;
         }
+        let (dirty, tag) = (true, self.id);
+        self.gone.push(Victim { line, dirty, tag });
+    }
+
+    /// The next line that leaves sets out, or waits for room.
+    fn leave(&mut self) -> Option<Wish> {
+        let &Victim { line, .. } = self.gone.last()?;
+        if self.leaving >= self.room {
+            self.wait = Wait::Room;
+            self.waits_since_ps = self.now_ps;
+            return Some(Wish::Wait);
+        }
+        self.gone.pop();
+        self.leaving += 1;
         let at_ps = self.now_ps;
         Some(Wish::WriteBack { line, at_ps })
     }
@@ -476,11 +501,7 @@ impl CoreModel for WindowCore {
             if self.wait != Wait::Nothing {
                 return Wish::Wait;
             }
-            if let Some(Victim { line, .. }) = self.gone.pop() {
-                let at_ps = self.now_ps;
-                return Wish::WriteBack { line, at_ps };
-            }
-            if let Some(wish) = self.prefetch() {
+            if let Some(wish) = self.leave().or_else(|| self.prefetch()) {
                 return wish;
             }
             if self.now_ps > until_ps {
@@ -535,7 +556,7 @@ impl CoreModel for WindowCore {
         self.loads.retain(|l| l.fill != fill);
         self.keep(&miss, out);
         let wakes = match self.wait {
-            Wait::Nothing => false,
+            Wait::Nothing | Wait::Room => false,
             Wait::Fill(wanted) => wanted == fill,
             Wait::Window => self.room() > 0,
             Wait::Slot => self.slots < self.outstanding,
@@ -555,6 +576,15 @@ impl CoreModel for WindowCore {
     fn release(&mut self, at_ps: u64, label: Label) -> bool {
         self.slots -= 1;
         let wakes = self.wait == Wait::Slot && self.slots < self.outstanding;
+        if wakes {
+            self.wake(at_ps, None, label);
+        }
+        wakes
+    }
+
+    fn rid_of(&mut self, at_ps: u64, label: Label) -> bool {
+        self.leaving -= 1;
+        let wakes = self.wait == Wait::Room;
         if wakes {
             self.wake(at_ps, None, label);
         }

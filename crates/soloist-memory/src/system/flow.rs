@@ -64,6 +64,8 @@ pub(super) struct Transfer {
     /// These are not one.
     pub apart: bool,
     pub write: bool,
+    /// It pushed this out when it gave up another line, and keeps that one's room until it is gone.
+    pub roomy: bool,
     /// The last-level cache had it: nothing to put in there.
     pub from_llc: bool,
     /// What its time is for where nobody is in the way.

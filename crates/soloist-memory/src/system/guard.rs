@@ -4,7 +4,8 @@
 pub trait Guard {
     /// Core `core` misses the last level at `now_ps`; `write` for a line that
     /// is pushed out to memory, which goes out whatever the answer. False: the
-    /// fill is held back, and with it soon the core.
+    /// fill is held back, or the room of the line that pushed the other out, and
+    /// with it soon the core.
     fn miss(&mut self, core: usize, now_ps: u64, write: bool) -> bool;
 
     /// When [`Self::alarm`] wants to be called, if nothing happens before.

@@ -21,6 +21,8 @@ pub(super) struct Seat {
     pub llc: usize,
     /// Fills that the guard holds back.
     pub held: Vec<u32>,
+    /// Lines that it gave up while the guard held it back: they keep their room.
+    pub given_up: u32,
     state: State,
     group: usize,
     background: bool,
@@ -40,6 +42,7 @@ impl Seats {
             node: platform.node_of_core[core],
             llc: platform.llc_of_core[core],
             held: Vec::new(),
+            given_up: 0,
             state: State::Finished,
             group: 0,
             background: false,
