@@ -1,11 +1,20 @@
 //! The analysis is never below what the model plays.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod recording;
 #[path = "../examples/bounds/sets.rs"]
 mod sets;
 
+use std::path::Path;
+
+use recording::record;
+use sets::case::{Banks, Case};
+use soloist_core::time::US;
+use soloist_machine::Machine;
 use soloist_memory::{Controller, Platform, Request};
+use soloist_record::Kind;
 use soloist_rt::analysis::interference::Costs;
+use soloist_rt::tasks::file;
 
 fn check(seeds: std::ops::Range<u64>, draw: sets::Draw) {
     let mut checked = 0;
@@ -174,4 +183,190 @@ fn time_that_refreshes_add_has_refreshes_too() {
         refresh.added(0, 1),
         refresh.time_ps + refresh.reopen_ps * refresh.rows.min(1)
     );
+}
+
+/// Reads of the first rank of which 24 are under way, each of which puts a dirty line of the
+/// second rank out; beside them one read of the second, from when so many requests are served.
+/// Returns how many are served before it.
+fn served_before(platform: &Platform, begin: usize) -> usize {
+    const VICTIM: u64 = u64::MAX;
+    let memory = &platform.memory;
+    let mut controller = Controller::new(&memory.device, &memory.geometry, &memory.policy);
+    let banks = u64::from(memory.geometry.banks);
+    let request = |token: u64, write: bool| {
+        let bank = match write {
+            _ if token == VICTIM => 2 * banks - 1,
+            true => banks + token % (banks - 1),
+            false => token % banks,
+        };
+        Request {
+            token,
+            line: token.wrapping_mul(2) + u64::from(write),
+            bank: bank as u16,
+            row: 0,
+            write,
+            owner: 0,
+        }
+    };
+    let (mut now, mut done, mut begun) = (0, Vec::new(), false);
+    let (mut sent, mut due) = ([0; 2], [24, 8]);
+    while done.len() < 6000 {
+        now += 1;
+        let before = done.len();
+        while controller.next().is_some_and(|at| at <= now) {
+            done.extend(controller.step());
+        }
+        for read in done[before..].iter().filter(|c| !c.write) {
+            if read.token == VICTIM {
+                return done.len() - begin;
+            }
+            due = due.map(|n| n + 1);
+        }
+        controller.idle_until(now);
+        now = now.max(controller.now().saturating_sub(1));
+        for write in [false, true] {
+            let way = usize::from(write);
+            if due[way] == 0 || controller.room_at(write).is_none_or(|at| at > now) {
+                continue;
+            }
+            if !write && !begun && done.len() > begin {
+                begun = true;
+                done.extend(controller.push(now, request(VICTIM, false)));
+                continue;
+            }
+            done.extend(controller.push(now, request(sent[way], write)));
+            sent[way] += 1;
+            due[way] -= 1;
+        }
+    }
+    done.len()
+}
+
+/// Reads of one rank and writes of the other obey both caps, and starve a read beside the writes
+/// until a refresh.
+#[test]
+fn what_two_ranks_do_in_turn_is_bounded_by_no_turn() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ranks.toml");
+    let changes = "controller.direction_cap = 1\ncontroller.rank_cap = 1";
+    let platform = Platform::find_changed(file, &changes.parse().unwrap()).unwrap();
+    let before = served_before(&platform, 1340);
+    assert!(before > 500, "{before}");
+    assert_eq!(Costs::of(&platform).turn_ps, None);
+}
+
+/// `small.toml` with other caches, and other figures of memory.
+fn small(changes: &str, caches: [(&str, &str); 3]) -> Platform {
+    let mut text = include_str!("small.toml").replace("[\"12-13\"]", "[\"12\"]");
+    for (from, to) in caches {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    let mut machine = Machine::parse(&text, "small.toml").unwrap();
+    let memory = machine.memory_table().unwrap();
+    machine.memory = Some(memory.changed(&changes.parse().unwrap()).unwrap());
+    Platform::of(&machine).unwrap()
+}
+
+const L1: &str = "\"4K\", ways = 2";
+const L2: &str = "\"16K\", ways = 4";
+const L3: &str = "\"64K\", ways = 4";
+
+/// `a` on core 0, with banks and cache colours of its own, beside `b` on core 1; how much longer
+/// than alone a job of `a` is, played and by its bound, ps.
+fn added(
+    platform: Platform,
+    dir: &Path,
+    tasks: [&str; 2],
+    limit: Option<u64>,
+    ps: u64,
+) -> [u64; 2] {
+    let tasks = [0, 1].map(|i| {
+        let name = ["a", "b"][i];
+        format!("[[task]]\nname = \"{name}\"\ncore = {i}\n{}\n", tasks[i])
+    });
+    std::fs::write(dir.join("tasks.toml"), tasks.concat()).unwrap();
+    let case = Case {
+        platform,
+        set: file::read(&dir.join("tasks.toml")).unwrap(),
+        homes: [0; 4],
+        banks: Banks::Own,
+        cache_colors: true,
+        limits: vec![None, limit, None, None],
+        length_ps: ps,
+        seed: 1,
+    };
+    let ran = case.run();
+    let alone = ran.case.set.tasks[0].wcet.0;
+    let bound = ran.answers(0)[0].response.map_or(u64::MAX, |r| r.0);
+    [ran.longest(0).unwrap().saturating_sub(alone), bound - alone]
+}
+
+const CHASE: &str = "period = \"1 ms\"\nwcet = \"20 us\"\nmemory = \"256K\"\nkind = \"latency\"";
+
+/// A core that is held back by its next miss writes what its private caches have: each of its
+/// lines pushes another one out.
+#[test]
+fn what_a_stopped_core_gives_up_is_in_the_bound() {
+    let dir = tempfile::tempdir().unwrap();
+    let caches = [
+        (L1, "\"8K\", ways = 2"),
+        (L2, "\"12K\", ways = 3"),
+        (L3, "\"24K\", ways = 3"),
+    ];
+    let write = "memory = \"16K\"\nkind = \"bandwidth-write\"";
+    let tasks = [CHASE, write];
+    let limit = Some(50_000_000);
+    let [played, bound] = added(small("", caches), dir.path(), tasks, limit, 1_500 * US);
+    assert!(played > 0 && played <= bound, "{played} {bound}");
+}
+
+/// So is a recorded one, whose dirty lines leave without any fill.
+#[test]
+fn dirty_lines_that_are_recorded_are_in_the_bound() {
+    let dir = tempfile::tempdir().unwrap();
+    let steps = (0..20_000u64).map(|i| {
+        let kind = if i % 2000 == 0 {
+            Kind::Read
+        } else {
+            Kind::WriteBack
+        };
+        (kind, i / 64 * 7 % 256, (i % 64) as u8, 0)
+    });
+    record(&dir.path().join("rec"), 1, steps);
+    let tasks = [CHASE, "kind = \"recorded\"\nrecording = \"rec\""];
+    let platform = small("", [(L1, L1), (L2, L2), (L3, L3)]);
+    let [played, bound] = added(platform, dir.path(), tasks, Some(1_000_000), 3_000 * US);
+    assert!(played <= bound, "{played} {bound}");
+}
+
+/// A burst of a core's own fills the victim buffer but for the place of another's line, and waits
+/// for that.
+#[test]
+fn lines_of_a_burst_may_wait_for_each_place() {
+    const BURST: u64 = 1000;
+    let dir = tempfile::tempdir().unwrap();
+    let line = |n: u64| (1 + n / 64 % 200, (n % 64) as u8);
+    let bursts = (0..100 * (BURST + 2)).map(|i| match i % (BURST + 2) {
+        0 => (Kind::Read, 0, 0, 20_000),
+        at @ 1..=BURST => {
+            let (page, line) = line(i / (BURST + 2) * BURST + at);
+            (Kind::WriteBack, page, line, 0)
+        }
+        _ => (Kind::Read, 0, 1, 0),
+    });
+    record(&dir.path().join("bursts"), 1, bursts);
+    let slow = (0..6000).map(|i| match (i % 2, line(i / 2)) {
+        (0, _) => (Kind::Read, 0, 0, 9000),
+        (_, (page, line)) => (Kind::WriteBack, page, line, 0),
+    });
+    record(&dir.path().join("slow"), 1, slow);
+    let changes = "core.outstanding = 1\ncontroller.direction_cap = 16\n\
+        [northbridge]\nvictims = 1000\nrequest_ps = 2000000\nresponse_ps = 2000000";
+    let platform = small(changes, [(L1, L1), (L2, L2), (L3, "\"192K\", ways = 24")]);
+    let tasks = [
+        "period = \"2 ms\"\nwcet = \"850 us\"\nkind = \"recorded\"\nrecording = \"bursts\"",
+        "period = \"500 us\"\nwcet = \"450 us\"\nkind = \"recorded\"\nrecording = \"slow\"",
+    ];
+    let [played, bound] = added(platform, dir.path(), tasks, None, 12_000 * US);
+    assert!(played > 100 * US && played <= bound, "{played} {bound}");
 }

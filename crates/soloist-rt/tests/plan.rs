@@ -422,10 +422,10 @@ fn proved(what: &str, memory: u64, lines: u64, llc: bool) -> Answer {
 }
 
 /// A core with deadlines beside one that streams without end, in other banks of its controller.
-fn beside_a_stream(caps: &str) -> (Surroundings, u64) {
+fn beside_a_stream(machine: &str, caps: &str) -> (Surroundings, u64) {
     let changes = format!("[controller]\n{caps}");
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ranks.toml");
-    let platform = Platform::find_changed(file, &toml::from_str(&changes).unwrap()).unwrap();
+    let file = format!("{}/tests/{machine}.toml", env!("CARGO_MANIFEST_DIR"));
+    let platform = Platform::find_changed(&file, &toml::from_str(&changes).unwrap()).unwrap();
     let text = "[[task]]\nname = \"a\"\ncore = 0\nperiod = \"9 ms\"\nwcet = \"1 ms\"\nmemory = \"1M\"\nlines = 9\n\
         [[task]]\nname = \"b\"\ncore = 1\nmemory = \"2M\"\nkind = \"stream\"\n";
     let set = parse(text, "tasks.toml").unwrap();
@@ -448,15 +448,21 @@ fn beside_a_stream(caps: &str) -> (Surroundings, u64) {
 /// Without a cap on turns of the bus a stream goes first for as long as it lasts.
 #[test]
 fn what_nothing_ends_is_not_bounded_by_what_is_in_flight() {
-    for caps in ["direction_cap = 4", "rank_cap = 4", ""] {
-        let (around, delay) = beside_a_stream(caps);
+    for (machine, caps) in [
+        ("ranks", "direction_cap = 4"),
+        ("ranks", "direction_cap = 4\nrank_cap = 4"),
+        ("channels", "direction_cap = 4"),
+        ("small", "rank_cap = 4"),
+        ("small", ""),
+    ] {
+        let (around, delay) = beside_a_stream(machine, caps);
         assert_eq!(around.costs.turn_ps, None, "{caps}");
         assert_eq!(delay, u64::MAX, "{caps}");
         // A job that asks for nothing waits for nobody.
         assert!(around.delay(0, 1_000_000_000) < 1_000_000_000);
     }
-    let (few, short) = beside_a_stream("direction_cap = 4\nrank_cap = 4");
-    let (_, long) = beside_a_stream("direction_cap = 64\nrank_cap = 4");
+    let (few, short) = beside_a_stream("small", "direction_cap = 4");
+    let (_, long) = beside_a_stream("small", "direction_cap = 64");
     assert!(short < long && long < 1_000_000_000, "{short} {long}");
     assert!(few.costs.turn_ps.unwrap() > 8 * few.costs.refresh.line_ps);
 }

@@ -1,12 +1,13 @@
 //! Tasks that play a recorded program, or take their counters from one.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod recording;
+
 use std::path::Path;
 
 use soloist_core::time::MS;
 use soloist_memory::Platform;
-use soloist_record::meta::{Program, Stream, Streams, Thread};
-use soloist_record::{frame, Access, Kind, Meta, Writer};
+use soloist_record::Kind;
 use soloist_rt::model::cores::{play, PageSource, Played, Setup};
 use soloist_rt::model::profile::profiles;
 use soloist_rt::model::program::Maker;
@@ -32,71 +33,16 @@ fn record(dir: &Path, threads: u32) {
 
 /// The same with so many instructions before each line of a page.
 fn record_of(dir: &Path, threads: u32, work: fn(u64) -> u32) {
-    std::fs::create_dir_all(dir).unwrap();
-    let streams = (0..threads).map(|cpu| {
-        let file = format!("cpu-{cpu}.rec");
-        let mut writer = Writer::create(&dir.join(&file), cpu).unwrap();
-        writer.switch(cpu, u64::from(cpu), 0).unwrap();
-        for (page, line) in (0..PAGES).flat_map(|p| (0..LINES).map(move |l| (p, l))) {
-            let mut at = |kind, work| {
-                let access = Access {
-                    kind,
-                    page: 0,
-                    line: line as u8,
-                    work,
-                    kernel: false,
-                    dependent: false,
-                };
-                writer
-                    .access(access, 1000 + page, 5000 + page, || page)
-                    .unwrap();
-            };
-            match line % 3 {
-                0 => {
-                    at(Kind::Write, work(page));
-                    at(Kind::WriteBack, 0);
-                }
-                _ => at(Kind::Read, work(page)),
-            }
-        }
-        writer.flush().unwrap();
-        Stream {
-            cpu,
-            file,
-            lines: writer.lines(),
-            bytes: writer.bytes,
-            looked_at: 0,
-            instructions: 0,
-        }
+    let lines = (0..PAGES).flat_map(|page| (0..LINES).map(move |line| (page, line)));
+    let steps = lines.flat_map(move |(page, line)| {
+        let at = |kind, work| Some((kind, page, line as u8, work));
+        let (first, then) = match line % 3 {
+            0 => (Kind::Write, at(Kind::WriteBack, 0)),
+            _ => (Kind::Read, None),
+        };
+        at(first, work(page)).into_iter().chain(then)
     });
-    let meta = Meta {
-        version: frame::VERSION,
-        machine: "opteron-6128".into(),
-        map: String::new(),
-        node_of_cpu: vec![0; threads as usize],
-        kernel: "6".into(),
-        policy: "buddy".into(),
-        line: 64,
-        caches: Vec::new(),
-        programs: vec![Program {
-            name: "walk".into(),
-            argv: vec!["walk".into()],
-            cpus: (0..threads).collect(),
-            colors: Vec::new(),
-        }],
-        streams: Streams {
-            streams: streams.collect(),
-            threads: (0..threads)
-                .map(|_| Thread {
-                    program: 0,
-                    user: true,
-                })
-                .collect(),
-            limited: false,
-            failed: None,
-        },
-    };
-    meta.write(dir).unwrap();
+    recording::record(dir, threads, steps);
 }
 
 /// Two programs, of which the file knows the misses of the second.

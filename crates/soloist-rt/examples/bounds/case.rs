@@ -12,7 +12,7 @@ use soloist_rt::model::cores::{play, seed_of, PageSource, Played, Setup};
 use soloist_rt::model::in_colors::{in_colors, Jobs};
 use soloist_rt::model::profile::{profiles, Profile};
 use soloist_rt::tasks::TaskSet;
-use soloist_trace::timeline::End;
+use soloist_trace::timeline::{End, Job};
 
 /// Banks of a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,16 +157,16 @@ impl Ran {
     }
 
     /// The longest response of a task that was played, ps; that of a missed job is at least its
-    /// deadline. `None`: none of its jobs ended.
+    /// deadline, that of one that had not ended at least what was played of it. `None`: it had
+    /// no job.
     pub fn longest(&self, task: usize) -> Option<u64> {
-        let jobs = self.played.timeline.jobs.iter();
-        let ends = jobs
-            .filter(|j| j.task == task)
-            .filter_map(|job| match job.end {
-                End::Completed(at) => Some(at - job.release_ps),
-                End::Missed => job.deadline_ps.map(|d| d - job.release_ps),
-                End::Open => None,
-            });
-        ends.max()
+        let timeline = &self.played.timeline;
+        let end = |job: &Job| match job.end {
+            End::Completed(at) => at,
+            End::Missed => job.deadline_ps.unwrap_or(timeline.end_ps),
+            End::Open => timeline.end_ps,
+        };
+        let jobs = timeline.jobs.iter().filter(|j| j.task == task);
+        jobs.map(|job| end(job) - job.release_ps).max()
     }
 }

@@ -334,7 +334,7 @@ mod tests {
             let platform = Platform::find(machine).unwrap();
             for seed in 0..30 {
                 let how = Draw {
-                    utilisation: 0.1 + 0.04 * seed as f64,
+                    utilisation: 0.02 + 0.04 * seed as f64,
                     timed: 4,
                     others: 2,
                 };

@@ -100,8 +100,10 @@ pub struct Costs {
     pub miss_ps: u64,
     /// Refresh.
     pub refresh: Refresh,
-    /// Lines that a core can have in flight, write-backs of its cache included.
+    /// Lines that a core can have in flight, dirty ones that leave included.
     pub in_flight: u64,
+    /// Of these, those that it gave up, for which its last level has no place.
+    pub room: u64,
     /// Those of them that it waits for.
     pub reads: u64,
     /// Reads that a controller has room for before those of its banks.
@@ -172,13 +174,15 @@ impl Costs {
             0
         };
         let reads = u64::from(core.outstanding + prefetches);
-        let in_flight =
-            reads + u64::from(nb.victims).min(2 * reads + u64::from(policy.write_queue));
+        let room = u64::from(platform.room());
+        // Those that have a place in the victim buffer.
+        let placed = u64::from(nb.victims).min(2 * reads + room + u64::from(policy.write_queue));
+        let in_flight = reads + placed + room;
         let inter = activate + t.pre_pre_s.max(1) + column;
         let queue = u64::from(policy.read_queue);
         let other = match nb.in_order {
             // Where the queue can fill, the head of the line waits for its own rows.
-            0 if in_flight > queue => inter.max(row),
+            0 if reads + placed > queue => inter.max(row),
             0 => inter,
             // Who asked before is answered before.
             _ => inter.max(row + t.rd_done),
@@ -189,7 +193,6 @@ impl Costs {
         let far = far.map(|p| 2 * (line * 1_000_000 / p.bytes_per_us.max(1) + p.latency_ps));
         let far_ps = far.max().unwrap_or(0);
         let away_ps = nb.request_ps + nb.response_ps;
-        let places = places(platform, away_ps, path);
         let levels = platform.private.iter().chain([&platform.llc]);
         let inner = platform.private.iter().rev().skip(1);
         let channels = u64::from(platform.memory.map.n_channels());
@@ -207,14 +210,16 @@ impl Costs {
             same_bank_ps,
             other_bank_ps,
             pushed_ps: same_bank_ps + away_ps + far_ps,
-            leaving_ps: away_ps.div_ceil(places),
-            leaving_far_ps: far_ps.div_ceil(places),
+            // Lines of a burst of its own may take all places but one.
+            leaving_ps: away_ps,
+            leaving_far_ps: far_ps,
             miss_ps,
             begun_ps: miss_ps + far_ps + platform.walk_ps,
             pushes: platform.private.len() as u64 + 1,
             nodes: platform.memory.map.memory_nodes().len() as u64,
             refresh: Refresh::new(platform, &t, ps(column)),
             in_flight,
+            room,
             reads,
             read_queue: queue,
             kept,
@@ -302,15 +307,6 @@ fn reopened(policy: &Policy, row: u64) -> u64 {
     }
 }
 
-/// Places of a victim buffer that lines of others must take, at least, before one waits for a
-/// place and not for the way to memory, on which each takes `path_ps`: a line keeps a place for
-/// `away_ps`.
-fn places(platform: &Platform, away_ps: u64, path_ps: u64) -> u64 {
-    let under_way = away_ps / path_ps.max(1) + 1;
-    let victims = u64::from(platform.northbridge.victims);
-    victims.saturating_sub(under_way).max(1)
-}
-
 /// Requests that the queues of a controller's banks hold.
 fn in_banks(platform: &Platform) -> u64 {
     let shape = &platform.memory.geometry;
@@ -321,6 +317,11 @@ fn in_banks(platform: &Platform) -> u64 {
 /// bounds them.
 fn turn(platform: &Platform) -> Option<u64> {
     let (policy, shape) = (&platform.memory.policy, &platform.memory.geometry);
+    // Reads of one rank and writes of the other take turns by either cap, and each write puts off
+    // the reads of its own rank for longer than those of the other.
+    if shape.ranks > 1 {
+        return None;
+    }
     // A drain lasts as long as writes come, and reads wait for its end before they are held to
     // any turn. On one channel none comes without a read that waits too; of several, lines that
     // are read on one push out those of another.
@@ -329,11 +330,6 @@ fn turn(platform: &Platform) -> Option<u64> {
     }
     // In its own turn each other bank may go before it; if that is longer than a turn, others
     // come between.
-    let banks = u64::from(shape.ranks * shape.banks);
-    let until = |cap: u32| (cap > 0).then_some(u64::from(cap) + banks);
-    let ranks = match shape.ranks {
-        1 => 0,
-        _ => until(policy.rank_cap)?,
-    };
-    Some(until(policy.direction_cap)? + ranks)
+    let cap = policy.direction_cap;
+    (cap > 0).then_some(u64::from(cap) + u64::from(shape.banks))
 }

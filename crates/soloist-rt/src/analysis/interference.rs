@@ -31,8 +31,9 @@
 //!   too; a core also moves the lines of others that it pushes out, on their nodes;
 //! - *turns of the bus*: what needs no turn of it, to another direction or rank, goes first.
 //!   Where no cap ends that, a stream starves a line for as long as it lasts, and only the
-//!   job-driven bound holds, and so on several channels, one of which may be drained for as
-//!   long; else each line waits for a turn (`direction_cap`, `rank_cap`);
+//!   job-driven bound holds, and so with several ranks, of which one may be read and the other
+//!   written in turn, and on several channels, one of which may be drained for as long; else each
+//!   line waits for a turn (`direction_cap`);
 //! - *row hits*: of all cores together at most `hit_cap` pass each request that a
 //!   bank's queue holds, and a hit costs a column command, not a row;
 //! - *tasks of the core itself*: it looks up who runs after so many instructions of the one that
@@ -51,7 +52,9 @@
 //! Everything in DRAM, all pages of a task on its core's node, no DMA, no SMI,
 //! no shared data; no refreshes beyond the usual (`refresh_management`); FR-FCFS in which a
 //! bank's oldest request is passed at most `hit_cap` times; caches whose misses don't get
-//! more by being late. The private caches' prefetcher may add to what is in flight and is
+//! more by being late; by the request-driven bound, no core that goes on writing without reading
+//! (it could, where its last level has fewer ways than its private caches), since a drain would
+//! not end. The private caches' prefetcher may add to what is in flight and is
 //! counted there.
 
 use serde::Serialize;
@@ -172,8 +175,9 @@ impl CoRunner {
             let budget = (u128::from(rate) * u128::from(PERIOD_PS)).div_ceil(1_000_000_000_000);
             let periods = window_ps.div_ceil(PERIOD_PS) + 1;
             // What it holds when it stops goes when the next period begins, and what is on its
-            // way then pushes lines out, within any budget or not.
-            let beyond = costs.reads * (1 + costs.pushes);
+            // way then pushes lines out, within any budget or not; so do lines that it gives up
+            // until it has no room.
+            let beyond = costs.reads * (1 + costs.pushes) + costs.room;
             (2 * budget as u64 + beyond).saturating_mul(periods) + costs.in_flight
         });
         let demanded = (!self.best_effort).then(|| {
@@ -206,7 +210,12 @@ impl CoRunner {
         if own > 0 && self.sharing != Sharing::Nothing && costs.turn_ps.is_none() {
             return NEVER;
         }
-        let lines = own.saturating_mul(2 * costs.reads);
+        // Those that it gave up wait for places before those of the task.
+        let waiting = match self.way {
+            Way::Apart => 0,
+            Way::Same | Way::Elsewhere => costs.room,
+        };
+        let lines = own.saturating_mul(2 * costs.reads + waiting);
         lines.saturating_mul(self.line_ps(costs))
     }
 }

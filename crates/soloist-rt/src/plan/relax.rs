@@ -160,7 +160,7 @@ fn printed(time: Time, steps: fn(u64, u64) -> u64) -> Time {
 /// Where waiting for memory is more than what is missing: less of it.
 fn less_memory(plan: &Plan, answer: &Answer, task: &Task, costs: &Costs) -> Option<String> {
     if !answer.is_bounded() {
-        return Some("keep others off its controller, where nothing ends a stream of theirs that goes first (controller.direction_cap and rank_cap would, on one channel)".to_owned());
+        return Some("keep others off its controller, where nothing ends a stream of theirs that goes first (controller.direction_cap would, on one rank and channel)".to_owned());
     }
     if answer.memory.0 <= short(answer) {
         return None;
