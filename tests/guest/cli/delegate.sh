@@ -14,7 +14,6 @@ chown 1000:1000 $user $user/cgroup.procs $user/cgroup.subtree_control
 soloist group create ann --bank-sets 0-3 --cgroup /user-1000 >/dev/null
 # It need not be there yet: the user makes it.
 soloist group create ann.left --bank-sets 0-1 --cgroup /user-1000/left --later >/dev/null
-chmod 755 "$PWD"
 
 # as_user COMMAND: typed by the user, in a cgroup of the user's.
 as_user() {

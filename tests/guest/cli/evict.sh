@@ -56,7 +56,6 @@ wait
 rm /tmp/fill
 soloist group rm --force g
 expect create-evicts 0 soloist group create h --bank-sets 4 --mode exclusive --evict
-chmod 755 . soloist
 case $(setpriv --reuid 65534 --regid 65534 --clear-groups ./soloist group set h --evict 2>&1) in
 *"needs root"*) ok evict-needs-root ;;
 *) fail evict-needs-root "$(setpriv --reuid 65534 --regid 65534 --clear-groups ./soloist group set h --evict 2>&1)" ;;
