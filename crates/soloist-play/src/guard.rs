@@ -3,9 +3,10 @@
 //!
 //! The kernel's counters are two numbers per core here, its overflow interrupt
 //! is the miss at which a number comes to its limit, its timer is the model's
-//! alarm. A stopped core's fills are held back, and so is the room of dirty lines that it gives
-//! up, so that it stands still as soon as its window, its slots or its room are full; what it has
-//! in flight comes home, and lines that this pushes out go to memory. Held fills are counted when they
+//! alarm. A stopped core's fills are held back, and so is the room of dirty lines
+//! that it gives up, so that it stands still as soon as its window, its slots or
+//! its room are full; what it has in flight comes home, and lines that this pushes
+//! out go to memory. Held fills are counted when they
 //! go. Interrupts take no time: the paper's figure 9 is measured on guests.
 //!
 //! As in the paper, proportional sharing moves the timer: the next period ends

@@ -6,8 +6,9 @@
 //! last load, any instruction that lies a window past the oldest load, a store
 //! on a place in the store buffer, any miss on a free slot for a line. A fill
 //! keeps its slot for as long as the dirty line that it pushed out finds no way
-//! to memory. Dirty lines that leave without a fill have room of their own. Prefetches are made on every access that misses the first level
-//! and have slots of their own.
+//! to memory. Dirty lines that leave without a fill have room of their own.
+//! Prefetches are made on every access that misses the first level and have
+//! slots of their own.
 
 use std::collections::VecDeque;
 
