@@ -78,7 +78,7 @@ const char *guest_status(void);
 
 /* Make groups/NAME with these bank sets (NULL: none yet). Dies on failure. */
 void guest_group(const char *name, const char *bank_sets);
-/* Move the calling thread into groups/NAME, or out of any with NULL. */
+/* Move the calling thread into groups/NAME. 0 or -errno. */
 int guest_join(const char *name);
 /* In a child: join @group, then map @bytes without pages. Exits with 3 or 4 if it can't. */
 char *guest_member_memory(const char *group, size_t bytes);
