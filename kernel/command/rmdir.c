@@ -2,25 +2,23 @@
 /*
  * Who removes a directory waits for its files.
  *
- * Locking: the directory's, tried and never waited for.
+ * That somebody has the directory locked tells nothing: any user can keep it locked nearly all
+ * the time, by trying to make something in it. So configfs' own mark is read.
+ *
+ * Locking: none. The mark is set before rmdir(2) waits, and goes if that is killed.
  */
-#include <linux/jiffies.h>
+#include <linux/printk.h>
 
+#include "../compat/configfs.h"
 #include "rmdir.h"
 
-/* Locked, look after look, for longer than others lock it. */
-bool sol_rmdir_waits(struct sol_rmdir *watch)
+bool sol_rmdir_waits(const struct config_item *dir)
 {
-	if (!watch->dir)
+	int type = dir ? sol_dirent_type(dir) : 0;
+
+	if (type < 0) {
+		pr_warn_once("this kernel's configfs is another: who removes a group waits until what is written to its files is done\n");
 		return false;
-	if (inode_trylock_shared(watch->dir)) {
-		inode_unlock_shared(watch->dir);
-		watch->locked = 0;
-	} else if (!watch->locked) {
-		watch->locked = jiffies | 1;
-	} else {
-		return time_after(jiffies,
-				  watch->locked + msecs_to_jiffies(SOL_LOOK_MS));
 	}
-	return false;
+	return type & SOL_DIRENT_DROPPING;
 }

@@ -8,7 +8,6 @@
  * moment.
  */
 #include <linux/bitmap.h>
-#include <linux/dcache.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
@@ -190,8 +189,7 @@ static ssize_t list_store(struct config_item *item, const struct list_write *w)
 	if (!err)
 		err = sol_guard_may_recolor(sol_to_group(item));
 	if (!err)
-		err = sol_group_edit(sol_to_group(item), d_inode(item->ci_dentry),
-				     list_edit, w);
+		err = sol_group_edit(sol_to_group(item), item, list_edit, w);
 	return sol_status_done(err, w->count);
 }
 
@@ -271,7 +269,7 @@ static int auto_parse(char *text, struct sol_want *want)
 	return 0;
 }
 
-static int auto_store(struct sol_group *group, struct inode *dir,
+static int auto_store(struct sol_group *group, const struct config_item *dir,
 		      const char *page, size_t count)
 {
 	struct sol_want want = {
@@ -293,7 +291,6 @@ ssize_t sol_group_auto_store(struct config_item *item, const char *page,
 	int err = sol_command_may("auto", count) ?:
 		  sol_guard_may_recolor(sol_to_group(item));
 
-	return sol_status_done(err ?: auto_store(sol_to_group(item),
-						 d_inode(item->ci_dentry),
+	return sol_status_done(err ?: auto_store(sol_to_group(item), item,
 						 page, count), count);
 }

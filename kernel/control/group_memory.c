@@ -6,7 +6,6 @@
  * all frames, evicting and recolouring last long: other files work meanwhile, and removing
  * the group ends them (command/rmdir.h).
  */
-#include <linux/dcache.h>
 #include <linux/sysfs.h>
 
 #include "../command/status.h"
@@ -19,7 +18,7 @@
 static int take(struct config_item *item, bool all, struct sol_occupancy *o)
 {
 	struct sol_group *group = sol_to_group(item);
-	int err = sol_occupancy_take(group, d_inode(item->ci_dentry), all, o);
+	int err = sol_occupancy_take(group, item, all, o);
 
 	switch (err) {
 	case 0:
@@ -103,7 +102,7 @@ ssize_t sol_group_occupancy_all_show(struct config_item *item, char *page)
 
 /* ---- evict: 1 [rate=BYTES] [isolated] ---- */
 
-static int evict_store(struct sol_group *group, struct inode *dir,
+static int evict_store(struct sol_group *group, const struct config_item *dir,
 		       const char *page, size_t count)
 {
 	struct moves_words w = { .first_is = "1", .how.dir = dir };
@@ -119,8 +118,7 @@ ssize_t sol_group_evict_store(struct config_item *item, const char *page,
 {
 	int err = sol_command_may("evict", count);
 
-	return sol_status_done(err ?: evict_store(sol_to_group(item),
-						  d_inode(item->ci_dentry),
+	return sol_status_done(err ?: evict_store(sol_to_group(item), item,
 						  page, count), count);
 }
 
@@ -131,7 +129,7 @@ ssize_t sol_group_evict_show(struct config_item *item, char *page)
 
 /* ---- recolor: a process id, or 0 for all of the group; [rate=BYTES] [isolated] ---- */
 
-static int recolor_store(struct sol_group *group, struct inode *dir,
+static int recolor_store(struct sol_group *group, const struct config_item *dir,
 			 const char *page, size_t count)
 {
 	struct moves_words w = { .first_is = "a process id, or 0 for all",
@@ -148,8 +146,7 @@ ssize_t sol_group_recolor_store(struct config_item *item, const char *page,
 {
 	int err = sol_command_may("recolor", count);
 
-	return sol_status_done(err ?: recolor_store(sol_to_group(item),
-						    d_inode(item->ci_dentry),
+	return sol_status_done(err ?: recolor_store(sol_to_group(item), item,
 						    page, count), count);
 }
 

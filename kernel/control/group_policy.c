@@ -6,10 +6,10 @@
  * Locking: none of its own. A file shows the state of a moment.
  */
 #include <linux/ctype.h>
-#include <linux/dcache.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
+#include "../command/rmdir.h"
 #include "../command/status.h"
 #include "../guard/guard.h"
 #include "../migrate/evict.h"
@@ -42,8 +42,7 @@ ssize_t sol_group_mode_store(struct config_item *item, const char *page,
 	int err = sol_command_may("mode", count);
 
 	if (!err)
-		err = sol_group_edit(sol_to_group(item), d_inode(item->ci_dentry),
-				     mode_edit, page);
+		err = sol_group_edit(sol_to_group(item), item, mode_edit, page);
 	return sol_status_done(err, count);
 }
 
@@ -203,7 +202,7 @@ static struct size size_of_frames(u64 frames)
  * lacks some, what others have in its colours is evicted, once. Return: frames, or an
  * errno and words.
  */
-static s64 reserve_or_evict(struct sol_group *group, struct inode *dir,
+static s64 reserve_or_evict(struct sol_group *group, const struct config_item *dir,
 			    u64 frames)
 {
 	const struct sol_job_how how = { .dir = dir };
@@ -214,7 +213,7 @@ static s64 reserve_or_evict(struct sol_group *group, struct inode *dir,
 	return sol_evict(group, &how) ?: sol_group_reserve(group, dir, frames);
 }
 
-static int reserve_store(struct sol_group *group, struct inode *dir,
+static int reserve_store(struct sol_group *group, const struct config_item *dir,
 			 const char *page)
 {
 	struct size asked, can;
@@ -237,6 +236,8 @@ static int reserve_store(struct sol_group *group, struct inode *dir,
 	can = size_of_frames(have);
 	if ((u64)have >= frames)
 		return 0;
+	if (sol_rmdir_waits(dir))
+		return sol_deny(-ENOENT, "reserve: %s was removed meanwhile", group->name);
 	return sol_deny(-ENOSPC,
 			"reserve: %llu %s asked, only %llu %s are free in the group's colours",
 			asked.n, asked.unit, can.n, can.unit);
@@ -247,9 +248,7 @@ ssize_t sol_group_reserve_store(struct config_item *item, const char *page,
 {
 	int err = sol_command_may("reserve", count);
 
-	return sol_status_done(err ?: reserve_store(sol_to_group(item),
-						    d_inode(item->ci_dentry),
-						    page), count);
+	return sol_status_done(err ?: reserve_store(sol_to_group(item), item, page), count);
 }
 
 /* ---- bandwidth, see guard.c ---- */

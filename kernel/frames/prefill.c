@@ -148,9 +148,8 @@ static u64 count_reserve(const u32 *cell, u32 n)
 	return have;
 }
 
-u64 sol_store_reserve(struct sol_group *group, struct inode *dir, u64 frames)
+u64 sol_store_reserve(struct sol_group *group, const struct config_item *dir, u64 frames)
 {
-	struct sol_rmdir watch = { .dir = dir };
 	struct sol_evacuation *e = sol_evacuation_new();
 	u32 n, *cell = copy_cells(group, &n);
 	u64 have, came = 0, got;
@@ -164,7 +163,7 @@ u64 sol_store_reserve(struct sol_group *group, struct inode *dir, u64 frames)
 	for (;;) {
 		have = count_reserve(cell, n);
 		if (!e || have >= frames || came > TRIES * frames ||
-		    fatal_signal_pending(current) || sol_rmdir_waits(&watch))
+		    fatal_signal_pending(current) || sol_rmdir_waits(dir))
 			break;
 		got = reserve_round(e, cell, n, frames - have);
 		if (!got)

@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-struct inode;
+struct config_item;
 struct sol_group;
 
 /**
@@ -17,7 +17,7 @@ struct sol_group;
  * Return: how many are there now; fewer than @frames if memory ran out, if the current task
  * was killed, or if somebody removes @dir.
  */
-u64 sol_store_reserve(struct sol_group *group, struct inode *dir, u64 frames);
+u64 sol_store_reserve(struct sol_group *group, const struct config_item *dir, u64 frames);
 
 /* Frames listed in the cells of @group. */
 u64 sol_store_listed(struct sol_group *group);

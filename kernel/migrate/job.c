@@ -34,7 +34,7 @@ int sol_job_begin(struct sol_job *job, const struct sol_group *group,
 	job->start = ktime_get();
 	job->rate = how->rate;
 	job->spare = !how->isolated && sol_any_isolated();
-	job->watch = (struct sol_rmdir){ .dir = how->dir };
+	job->dir = how->dir;
 	job->id = group->id;
 	WRITE_ONCE(job->group, group);
 	WRITE_ONCE(job->state, SOL_JOB_RUNS);
@@ -72,7 +72,7 @@ int sol_job_over(struct sol_job *job)
 {
 	if (signal_pending(current))
 		return -EINTR;
-	return !READ_ONCE(job->group) || sol_rmdir_waits(&job->watch) ? -ENOENT : 0;
+	return !READ_ONCE(job->group) || sol_rmdir_waits(job->dir) ? -ENOENT : 0;
 }
 
 void sol_job_pace(struct sol_job *job)

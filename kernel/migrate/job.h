@@ -20,7 +20,7 @@ struct sol_group;
 struct sol_job_how {
 	u64 rate;
 	bool isolated;
-	struct inode *dir;
+	const struct config_item *dir;
 };
 
 enum sol_job_state { SOL_JOB_NONE, SOL_JOB_RUNS, SOL_JOB_DONE, SOL_JOB_ENDED };
@@ -35,7 +35,7 @@ enum sol_job_state { SOL_JOB_NONE, SOL_JOB_RUNS, SOL_JOB_DONE, SOL_JOB_ENDED };
  * @start: when it began
  * @rate: bytes per second that it may move; 0: no limit
  * @spare: an isolated CPU is there, and shall not be interrupted
- * @watch: of the group's directory
+ * @dir: as of struct sol_job_how
  * @report: what became of the pages
  */
 struct sol_job {
@@ -47,7 +47,7 @@ struct sol_job {
 	ktime_t start;
 	u64 rate;
 	bool spare;
-	struct sol_rmdir watch;
+	const struct config_item *dir;
 	struct sol_move_report report;
 };
 

@@ -117,7 +117,7 @@ enum sol_holder sol_holder_of(struct page *page, u16 id, bool *pinned,
  * struct look - a look that goes on
  * @o: becomes the answer
  * @group: whose colours
- * @watch: its directory
+ * @dir: its directory
  * @head: of the huge page that was looked at last: what holds for one of its frames
  *	holds for all, and to ask whose it is takes a microsecond
  * @holder: who holds that
@@ -127,7 +127,7 @@ enum sol_holder sol_holder_of(struct page *page, u16 id, bool *pinned,
 struct look {
 	struct sol_occupancy *o;
 	const struct sol_group *group;
-	struct sol_rmdir watch;
+	const struct config_item *dir;
 	const struct page *head;
 	enum sol_holder holder;
 	bool pinned;
@@ -156,7 +156,7 @@ static int over(void *ctx)
 
 	if (signal_pending(current))
 		return -EINTR;
-	return READ_ONCE(look->group->dead) || sol_rmdir_waits(&look->watch) ?
+	return READ_ONCE(look->group->dead) || sol_rmdir_waits(look->dir) ?
 	       -ENOENT : 0;
 }
 
@@ -177,11 +177,11 @@ static u32 one_of(void)
 				max(READ_ONCE(occupancy_sample), 1u));
 }
 
-int sol_occupancy_take(struct sol_group *group, struct inode *dir, bool all,
+int sol_occupancy_take(struct sol_group *group, const struct config_item *dir, bool all,
 		       struct sol_occupancy *o)
 {
 	struct look look = {
-		.o = o, .group = group, .watch = { .dir = dir },
+		.o = o, .group = group, .dir = dir,
 	};
 	ktime_t start = ktime_get();
 	struct sol_sweep sweep;

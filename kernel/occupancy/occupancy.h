@@ -6,7 +6,7 @@
 #include <linux/ktime.h>
 #include <linux/types.h>
 
-struct inode;
+struct config_item;
 struct page;
 struct sol_group;
 
@@ -59,7 +59,7 @@ struct sol_occupancy {
  *
  * Return: 0, -ENOMEM, -EINTR: a signal came, or -ENOENT: the group goes.
  */
-int sol_occupancy_take(struct sol_group *group, struct inode *dir, bool all,
+int sol_occupancy_take(struct sol_group *group, const struct config_item *dir, bool all,
 		       struct sol_occupancy *o);
 
 /* Who holds the frame of @page, as seen by the group of @id. */

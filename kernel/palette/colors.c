@@ -53,7 +53,7 @@ static void keep(struct sol_group *group, u64 frames)
  * Return: how many frames are listed now. If fewer than @frames, the reserve is as
  * it was.
  */
-u64 sol_group_reserve(struct sol_group *group, struct inode *dir, u64 frames)
+u64 sol_group_reserve(struct sol_group *group, const struct config_item *dir, u64 frames)
 {
 	u64 before = READ_ONCE(group->reserve), have = 0;
 
@@ -88,7 +88,7 @@ static struct stay stay_of(const struct sol_group *group)
  * After a change, without sol_group_mutex: this takes mmap_lock, and may take long. @dir as of
  * sol_group_edit().
  */
-static void recolored(struct sol_group *group, struct inode *dir, struct stay before)
+static void recolored(struct sol_group *group, const struct config_item *dir, struct stay before)
 {
 	struct stay now = stay_of(group);
 
@@ -147,7 +147,7 @@ refuse:
  * nodes; -ENOENT if the group was removed. Refused, nothing has changed, and
  * there are words.
  */
-int sol_group_edit(struct sol_group *group, struct inode *dir,
+int sol_group_edit(struct sol_group *group, const struct config_item *dir,
 		   int (*edit)(struct sol_colors *colors, const void *arg),
 		   const void *arg)
 {
@@ -245,7 +245,7 @@ static int auto_once(struct sol_group *group, const struct sol_want *want)
  * Return: 0, -ENOSPC if not enough are free, -EDQUOT if a rule's limit is in
  * the way, or as sol_group_edit().
  */
-int sol_group_auto(struct sol_group *group, struct inode *dir,
+int sol_group_auto(struct sol_group *group, const struct config_item *dir,
 		   const struct sol_want *want)
 {
 	struct stay before = stay_of(group);
