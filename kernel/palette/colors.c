@@ -380,7 +380,9 @@ out:
  *
  * Anyone may ask, so that the sum is made of a copy, without the mutex that faults wait for.
  *
- * Return: bytes of the machine's memory; 0: the group does not colour, or no memory.
+ * Return: bytes by the map, whether this machine has memory there or not, and also where it
+ * came after the module was loaded and has no colour (frames/array.c); 0: the group does not
+ * colour, or no memory.
  */
 u64 sol_group_capacity(const struct sol_group *group)
 {
