@@ -140,6 +140,36 @@ static void poked(void)
 	ends(pid);
 }
 
+#define TABLES	8	/* page tables, one for each GUEST_HUGE of memory */
+
+/* What the kernel builds for a debugger's fault are the debugger's, who can tell by the count. */
+static void tables_built(void)
+{
+	char *p = guest_map_anon(TABLES * GUEST_HUGE), byte = 1;
+	long long before = guest_stat("groups/other/stats", "page_tables");
+	struct iovec here = { &byte, 1 }, there;
+	long long after;
+	long written = 0;
+	int i;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (guest_join("mine"))
+			_exit(1);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	waitpid(pid, NULL, WUNTRACED);
+	for (i = 0; i < TABLES; i++) {
+		there = (struct iovec){ p + i * GUEST_HUGE, 1 };
+		written += process_vm_writev(pid, &here, 1, &there, 1, 0) == 1;
+	}
+	after = guest_stat("groups/other/stats", "page_tables");
+	guest_check(written == TABLES && after - before >= TABLES, "remote-tables-counted",
+		    "%ld written, %lld tables", written, after - before);
+	ends(pid);
+}
+
 /* In a process of its own, which joins @group (NULL: none), and is waited for. */
 static void in_group(const char *group, void (*test)(void))
 {
@@ -248,6 +278,8 @@ static void executed(void)
 
 int main(void)
 {
+	int tries;
+
 	guest_group("mine", "0");
 	guest_group("other", "5");
 	in_group("mine", forked);
@@ -258,8 +290,14 @@ int main(void)
 	in_group("other", written);
 	in_group("other", read_from);
 	in_group("other", poked);
+	in_group("other", tables_built);
 	in_group(NULL, served_by_stranger);
 	in_group(NULL, served_by_other);
 	in_group(NULL, executed);
+	guest_ungroup("other");
+	for (tries = 0; tries < 100 && guest_stat("stats", "removed"); tries++)
+		usleep(100000);
+	guest_check(!guest_stat("stats", "removed"), "remote-tables-come-back",
+		    "the debugger's group has pages in use");
 	return guest_exit();
 }
