@@ -280,7 +280,7 @@ fn limits_bring_all_that_they_rest_on() {
         "sharing = \"none\"",
         "count_kernel = \"1\"",
         "per_task = \"0\"",
-        "2 = \"32MB/s:reclaim=0\"",
+        "2 = \"16MB/s:reclaim=0\"",
     ] {
         assert!(written.contains(setting), "{setting} in\n{written}");
     }

@@ -175,9 +175,11 @@ pub fn check(seed: u64, draw: Draw) -> Vec<Sample> {
     let case = &ran.case;
     let mut cores: Vec<u32> = case.set.tasks.iter().filter_map(|t| t.core).collect();
     cores.dedup();
-    // Those whose memory is on their own node: what the analysis is for.
+    // Those whose memory is on their own node, and which the guard does not stop: what the
+    // analysis is for.
     let node = |core: u32| case.platform.node_of_core[core as usize] as u32;
-    cores.retain(|&core| case.homes[core as usize] == node(core));
+    let free = |core: u32| case.limits[core as usize].is_none();
+    cores.retain(|&core| case.homes[core as usize] == node(core) && free(core));
     let mut samples = Vec::new();
     for answer in cores.into_iter().flat_map(|core| ran.answers(core)) {
         let tasks = &case.set.tasks;
