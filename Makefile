@@ -39,6 +39,7 @@ help:
 	@echo "make check-long   every test and stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads, the"
 	@echo "                  module's fuzzer on 6.12, 6.1-rt and the debug kernel (tests/fuzz/run),"
 	@echo "                  core, crates, bounds of real time and detection of maps on new seeds each time,"
+	@echo "                  the lab's experiments at small scale beside evidence/verdicts.csv,"
 	@echo "                  installs in bare Debian 12 and 13, and a container through a reboot of each"
 	@echo "make check-debug  the guest tests on a kernel with KASAN and lockdep; some on kernels of boards"
 	@echo "make bench        what colouring and reservations cost, in instructions"
@@ -74,6 +75,10 @@ check-long:
 	@for draw in beside alone; do \
 		cargo run -q --release -p soloist-rt --example bounds 500 $$draw $$(date +%s) || exit; \
 	done
+	@mkdir -p build/logs
+	@cargo run -q --release -p soloist-lab-cli -- lab run --all --small --seeds 3 \
+		--verdicts build/verdicts.csv >build/logs/verdicts
+	@diff evidence/verdicts.csv build/verdicts.csv
 	@cargo run -q --release -p soloist-detect --example recovery "$$(date +%s | \
 		awk '{ print $$1 ".." $$1 + 300 }')" show=wrong
 	@tests/install/run
