@@ -36,16 +36,17 @@ pub fn table<'a>(heads: impl IntoIterator<Item = &'a str>) -> Table {
             .set_padding((0, GAP))
             .set_cell_alignment(CellAlignment::Left);
     }
-    let width = terminal_width();
+    let width = terminal_width().and_then(|width| width.try_into().ok());
     Table { rows, width }
 }
 
 /// Columns of the terminal that is standard output; `None`: it is none, or does not say.
 #[must_use]
-pub fn terminal_width() -> Option<u16> {
+pub fn terminal_width() -> Option<usize> {
     let is_terminal = std::io::stdout().is_terminal();
     let width = comfy_table::Table::new().width();
-    width.filter(|&width| is_terminal && width > 0)
+    let width = width.filter(|&width| is_terminal && width > 0);
+    width.map(usize::from)
 }
 
 impl Table {

@@ -26,7 +26,7 @@ pub use colors::ColorSet;
 pub use cpulist::{cpu_list, MAX_CPUS};
 pub use frames::{Block, Fill, FillLimits, FrameError, FrameLists, FrameState, Source};
 pub use left::{Left, Part};
-pub use list::NumList;
+pub use list::{show_list, NumList};
 pub use map::{AddrMap, Dram, EncodeError, FrameColor, Hole, Interleave, Layout, MapBit, Range};
 pub use page::PageSize;
 pub use palette::{OwnerId, Palette, Usage, Want};

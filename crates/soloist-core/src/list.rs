@@ -1,7 +1,7 @@
 //! Number lists as the kernel writes them: `0-3,8`.
 
 use std::ffi::c_ulong;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::ffi;
 use crate::text::{print, Refusal};
@@ -120,4 +120,30 @@ impl fmt::Debug for NumList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "NumList({self} below {})", self.limit)
     }
+}
+
+/// Writes ascending numbers, of any size, as the kernel does: `0-3,8`.
+///
+/// ```
+/// assert_eq!(soloist_core::show_list(&[0, 1, 2, 3, 8]), "0-3,8");
+/// ```
+#[must_use]
+pub fn show_list(numbers: &[u32]) -> String {
+    let mut out = String::new();
+    let mut i = 0;
+    while i < numbers.len() {
+        let mut j = i;
+        while j + 1 < numbers.len() && numbers[j + 1] == numbers[j] + 1 {
+            j += 1;
+        }
+        if !out.is_empty() {
+            out.push(',');
+        }
+        let _ = match j - i {
+            0 => write!(out, "{}", numbers[i]),
+            _ => write!(out, "{}-{}", numbers[i], numbers[j]),
+        };
+        i = j + 1;
+    }
+    out
 }

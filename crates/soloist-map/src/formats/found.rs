@@ -5,11 +5,11 @@
 //! function that is doubtful is left out, since one too few makes colours coarser,
 //! while one too many lets two of them share a bank.
 
+use soloist_core::show_list;
 use soloist_machine::function::{terms_of, Term};
 use soloist_machine::gf2::{self, Basis};
 use soloist_machine::{Layout, MapRange, MapSpec, Trust};
 
-use crate::ruler::show_list;
 use soloist_machine::FileError;
 
 /// A cache line's bits, which choose nothing.

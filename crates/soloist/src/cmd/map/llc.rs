@@ -3,11 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use soloist_core::{format_size, parse_size};
+use soloist_core::{format_size, parse_size, show_list};
 use soloist_detect::cache::eviction;
 use soloist_detect::cache::llc::{detect, HardwareProbe, Llc, NoProbe};
 use soloist_detect::timing::hardware::{Hardware, HardwareOptions};
-use soloist_map::ruler::show_list;
 
 use soloist_cli::out::put;
 use soloist_cli::{progress, Ctx, Misuse};

@@ -4,11 +4,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use soloist_core::{AddrMap, Dram};
+use soloist_core::{show_list, AddrMap, Dram};
 use soloist_host::words::counted;
 use soloist_machine::function::Term;
 use soloist_machine::Machine;
-use soloist_map::ruler::show_list;
 
 use super::{classes, parse_address, plain_table, Pick};
 use soloist_cli::machine;

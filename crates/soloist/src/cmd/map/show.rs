@@ -5,14 +5,15 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use soloist_core::PageSize;
+use soloist_core::{show_list, PageSize};
 use soloist_machine::Machine;
-use soloist_map::ruler::{field_list, show_list, Ruler, Summary};
+use soloist_map::ruler::{field_list, Ruler};
+use soloist_map::summary::Summary;
 
 use super::{classes, Pick};
 use soloist_cli::machine;
 use soloist_cli::out::{self, put};
-use soloist_cli::{Ctx, Misuse};
+use soloist_cli::{terminal_width, Ctx, Misuse};
 
 /// What `soloist map show` takes.
 #[derive(Debug, clap::Args)]
@@ -115,7 +116,7 @@ fn drawing(machine: &Machine, summary: &Summary) -> String {
         if !layout.name.is_empty() {
             out.push_str(&format!("layout {}\n", layout.name));
         }
-        out.push_str(&Ruler::new(&machine.map, index, summary.page_bytes).text());
+        out.push_str(&Ruler::new(&machine.map, index, summary.page_bytes).text(terminal_width()));
         out.push('\n');
         for (field, functions) in field_list(&machine.map, index) {
             out.push_str(&format!("{field:8} {functions}\n"));
