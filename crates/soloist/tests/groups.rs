@@ -424,6 +424,45 @@ fn tasks_of_other_pid_namespaces_are_in_use_too() {
     assert!(down.1.contains("in use by core0 (2 tasks)"), "{down:?}");
 }
 
+/// Does the process have this file open?
+fn has_open(pid: u32, file: &Path) -> bool {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let links = files.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+    links.into_iter().any(|link| link == file)
+}
+
+/// A command that puts back what it began would make half of it anew.
+#[test]
+fn down_waits_for_a_command_in_the_middle_of_a_change() {
+    let machine = small();
+    let soloist_dir = machine.path().join("sys/kernel/config/soloist");
+    let rule = soloist_dir.join("rules/video");
+    for dir in [soloist_dir.join("groups/core0"), rule.clone()] {
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+    std::fs::create_dir(&rule).unwrap();
+    std::fs::create_dir_all(machine.path().join("sys/module/soloist")).unwrap();
+    let map = soloist_dir.join("map").canonicalize().unwrap();
+    let change = std::fs::File::open(&map).unwrap();
+    rustix::fs::flock(&change, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let mut down = soloist(machine.path(), &["down"]).spawn().unwrap();
+    // It has the map open now and then to read it, and all the time while it waits.
+    let mut waits = 0;
+    while waits < 5 {
+        assert!(down.try_wait().unwrap().is_none(), "it did not wait");
+        waits = if has_open(down.id(), &map) {
+            waits + 1
+        } else {
+            0
+        };
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(rule.exists());
+    drop(change);
+    assert!(down.wait().unwrap().success());
+    assert!(!rule.exists());
+}
+
 /// The group's counters are of all tasks that it ever had.
 #[test]
 fn what_a_group_counted_before_killed_no_command() {

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::mount::{mount, MountFlags};
 use serde::Serialize;
 use soloist_core::{AddrMap, Left};
@@ -108,48 +109,69 @@ pub fn unload(host: &Host, force: bool) -> Result<bool, HostError> {
     if !host.has("/sys/module/soloist") {
         return Ok(false);
     }
-    // Without configfs mounted there is nothing to take down.
-    if let Ok(control) = Control::open(host) {
-        let live = live_groups(&control)?;
-        if !force && !live.is_empty() {
-            return Err(HostError::InUse(live));
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        // Again each time: a command that waited for its turn may have made a group.
+        dismantle(host, force)?;
+        let mut modules = [FIRMWARE_NAME, c"soloist"].into_iter();
+        match modules.try_for_each(|name| remove(host, name)) {
+            Ok(()) => return Ok(true),
+            Err((_, errno)) if is_used(errno) && Instant::now() < deadline => {
+                sleep(Duration::from_millis(100));
+            }
+            Err((name, errno)) => {
+                return Err(HostError::Other(format!(
+                    "the module {} stays loaded: {} (is something open under {CONFIGFS}/soloist, or does another module use it?)",
+                    name.to_string_lossy(),
+                    io::Error::from(errno)
+                )))
+            }
         }
-        // First: a processor that stands still would be waited for below.
-        if let Ok(guard) = Guard::open(&control) {
-            let _ = guard.off();
-        }
-        for rule in control.rules()? {
-            rule.remove()?;
-        }
-        control.each_group(Group::remove)?;
     }
-    remove(FIRMWARE_NAME)?;
-    remove(c"soloist")?;
-    Ok(true)
+}
+
+/// Takes every task out of its group, and removes groups and rules, while no other command
+/// changes anything.
+fn dismantle(host: &Host, force: bool) -> Result<(), HostError> {
+    // Without configfs mounted there is nothing to take down.
+    let Ok(control) = Control::open(host) else {
+        return Ok(());
+    };
+    // Until the module is to go: who has a file of its interface open holds it.
+    let _alone = control.alone()?;
+    let live = live_groups(&control)?;
+    if !force && !live.is_empty() {
+        return Err(HostError::InUse(live));
+    }
+    // First: a processor that stands still would be waited for below.
+    if let Ok(guard) = Guard::open(&control) {
+        let _ = guard.off();
+    }
+    for rule in control.rules()? {
+        rule.remove()?;
+    }
+    control.each_group(Group::remove)?;
+    Ok(())
 }
 
 /// The kernel's name for the module of [`FIRMWARE_MODULE`].
 const FIRMWARE_NAME: &CStr = c"soloist_firmware";
 
-/// Takes a module away that may not be loaded, as soon as nothing uses it.
-fn remove(name: &CStr) -> Result<(), HostError> {
-    use rustix::io::Errno;
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
-        match rustix::system::delete_module(name, libc::O_NONBLOCK) {
-            Ok(()) | Err(Errno::NOENT) => return Ok(()),
-            Err(Errno::AGAIN | Errno::BUSY) if Instant::now() < deadline => {
-                sleep(Duration::from_millis(100));
-            }
-            Err(e) => {
-                return Err(HostError::Other(format!(
-                    "the module {} stays loaded: {} (is something open under {CONFIGFS}/soloist, or does another module use it?)",
-                    name.to_string_lossy(),
-                    io::Error::from(e)
-                )))
-            }
-        }
+/// Takes a module away that may not be loaded; its name and the kernel's answer where it stays.
+fn remove<'a>(host: &Host, name: &'a CStr) -> Result<(), (&'a CStr, Errno)> {
+    // The kernel's modules are none of a made-up machine's.
+    if !host.is_live() {
+        return Ok(());
     }
+    match rustix::system::delete_module(name, libc::O_NONBLOCK) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err((name, errno)),
+    }
+}
+
+/// Does something use the module that the kernel does not let go?
+fn is_used(errno: Errno) -> bool {
+    matches!(errno, Errno::AGAIN | Errno::BUSY)
 }
 
 /// The module that asks firmware and registers about addresses, for as long as this lives.
@@ -281,11 +303,10 @@ fn insert(path: &Path, params: &[String]) -> Result<bool, HostError> {
         .map_err(|_| HostError::Request("--param: a NUL in it".to_owned()))?;
     let before = kernel_log();
     let loaded = rustix::system::init_module(&image, &params);
-    if let Err(rustix::io::Errno::EXIST) = loaded {
+    if let Err(Errno::EXIST) = loaded {
         return Ok(false);
     }
     loaded.map(|()| true).map_err(|e| {
-        use rustix::io::Errno;
         let why = match (e, kernel_words(&before, &kernel_log())) {
             (Errno::PERM, _) if !may_load_modules(&read("/proc/self/status")) => {
                 "this process may load no modules (CAP_SYS_MODULE): load it on the host, outside of the container".to_owned()
