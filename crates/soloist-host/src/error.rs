@@ -58,7 +58,7 @@ pub enum HostError {
     Implicit(String),
     /// Not usable as a name in configfs.
     #[error(
-        "{0:?} is no name: use up to 64 letters, digits, `-`, `_` and `.`, not starting with `.`"
+        "{0:?} is no name: use up to 64 letters, digits, `-`, `_` and `.`, not starting with `.` or `-`"
     )]
     BadName(String),
     /// A configuration, or the kernel's own text, is not what it should be.

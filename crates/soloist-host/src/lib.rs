@@ -11,6 +11,7 @@ mod error;
 pub mod machine;
 pub mod observe;
 pub mod run;
+mod signals;
 pub mod words;
 
 pub use error::HostError;

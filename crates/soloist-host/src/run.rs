@@ -9,7 +9,6 @@ mod realtime;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod registers;
 mod seat;
-mod signals;
 
 pub use co_runners::{output, write_forever, CoRunners, Timing};
 pub use explain::Explained;
@@ -17,6 +16,7 @@ pub use job::{Exit, Job};
 pub use own::check_lasting_name;
 pub use realtime::{Class, Realtime};
 pub use seat::{Ran, Seat, SeatRequest};
-pub use signals::{hear_of_children, HeldSignals};
+
+pub use crate::signals::{hear_of_children, HeldSignals};
 
 pub(crate) use own::is_of_one_run;

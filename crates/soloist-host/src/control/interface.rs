@@ -15,6 +15,7 @@ use soloist_core::{AddrMap, Refusal};
 use soloist_machine::did_you_mean;
 
 use crate::machine::Host;
+use crate::signals::check_came;
 use crate::HostError;
 
 /// Where configfs is mounted.
@@ -96,7 +97,7 @@ impl Control {
     /// are made at once would mix, and what one takes back would undo the other.
     ///
     /// # Errors
-    /// Without root, or that another command does not end.
+    /// Without root, that another command does not end, or that a signal came that is held back.
     pub fn alone(&self) -> Result<Alone, HostError> {
         self.alone_within(ALONE_LIMIT)
     }
@@ -109,7 +110,10 @@ impl Control {
         loop {
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Alone { _lock: lock }),
-                Err(Errno::WOULDBLOCK) if begun.elapsed() < limit => sleep(ALONE_NAP),
+                Err(Errno::WOULDBLOCK) if begun.elapsed() < limit => {
+                    check_came()?;
+                    sleep(ALONE_NAP);
+                }
                 Err(Errno::WOULDBLOCK) => {
                     return Err(HostError::Request(format!(
                         "another command of Soloist is in the middle of a change: end it (`fuser {}` names it), then try again",
@@ -280,7 +284,9 @@ pub fn is_label(name: &str) -> bool {
 
 pub(crate) fn check_name(name: &str) -> Result<(), HostError> {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if name.is_empty() || name.starts_with('.') || !name.chars().all(good) || name.len() > 64 {
+    // A command takes a name that begins with `-` for an option.
+    let is_hidden = name.starts_with(['.', '-']);
+    if name.is_empty() || is_hidden || !name.chars().all(good) || name.len() > 64 {
         return Err(HostError::BadName(name.to_owned()));
     }
     Ok(())
@@ -290,18 +296,39 @@ pub(crate) fn check_name(name: &str) -> Result<(), HostError> {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+    use crate::run::HeldSignals;
 
-    #[test]
-    fn a_command_does_not_wait_for_ever() {
+    fn control() -> (tempfile::TempDir, Control) {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("sys/kernel/config/soloist");
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("map"), "").unwrap();
         let control = Control::open(&Host::at(root.path())).unwrap();
+        (root, control)
+    }
+
+    #[test]
+    fn a_command_does_not_wait_for_ever() {
+        let (_root, control) = control();
         let held = control.alone().unwrap();
         let why = control.alone_within(Duration::ZERO).unwrap_err();
         assert!(why.to_string().contains("is in the middle of a change"));
         drop(held);
         assert!(control.alone_within(Duration::ZERO).is_ok());
+    }
+
+    /// Who types Ctrl-C does not want to wait for a minute.
+    #[test]
+    fn a_signal_ends_the_waiting() {
+        extern "C" fn nothing(_: libc::c_int) {}
+        // SAFETY: the handler does nothing; the signal comes to this thread alone.
+        unsafe { libc::signal(libc::SIGHUP, nothing as extern "C" fn(libc::c_int) as usize) };
+        let (_root, control) = control();
+        let _other = control.alone().unwrap();
+        let _held = HeldSignals::hold();
+        // SAFETY: as above.
+        unsafe { libc::raise(libc::SIGHUP) };
+        let why = control.alone_within(Duration::from_secs(3)).unwrap_err();
+        assert!(why.to_string().contains("a signal ended it"), "{why}");
     }
 }

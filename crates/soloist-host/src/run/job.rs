@@ -15,7 +15,7 @@ use rustix::pipe::{pipe_with, PipeFlags};
 
 use crate::control::Group;
 use crate::run::realtime::{stop_at_exec, Realtime};
-use crate::run::signals::{block, set_of, unblock};
+use crate::signals::{block, set_of, unblock};
 use crate::HostError;
 
 /// Signals that are passed on to the command.

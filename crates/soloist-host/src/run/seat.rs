@@ -12,7 +12,7 @@ use crate::machine::{check_nodes, named, node_of_cpu, pin, usable_cpus, Host};
 use crate::run::job::{Exit, Job};
 use crate::run::own::{check_lasting_name, Held};
 use crate::run::realtime::Realtime;
-use crate::run::signals::HeldSignals;
+use crate::signals::HeldSignals;
 use crate::HostError;
 
 /// The group that a command runs in.

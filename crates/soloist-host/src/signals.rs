@@ -91,9 +91,21 @@ impl HeldSignals {
         };
         match CAME.load(Ordering::Relaxed) == 0 && !self.before.iter().any(is_there) {
             true => Ok(()),
-            false => Err(HostError::Other("a signal ended it".to_owned())),
+            false => Err(ended()),
         }
     }
+}
+
+/// Refuses to wait on: a signal came that a [`HeldSignals`] holds back.
+pub(crate) fn check_came() -> Result<(), HostError> {
+    match CAME.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        _ => Err(ended()),
+    }
+}
+
+fn ended() -> HostError {
+    HostError::Other("a signal ended it".to_owned())
 }
 
 impl Drop for HeldSignals {
