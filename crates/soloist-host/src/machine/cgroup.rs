@@ -307,13 +307,33 @@ fn mounts_of(mountinfo: &str, fs: &str) -> Vec<Mount> {
         let (front, back) = line.split_once(" - ")?;
         let mut words = front.split(' ').skip(3);
         let (root, point) = (words.next()?, words.next()?);
-        let path = |word: &str| PathBuf::from(word.replace("\\040", " "));
         (back.split(' ').next()? == fs).then(|| Mount {
-            root: path(root),
-            point: path(point),
+            root: PathBuf::from(unescaped(root)),
+            point: PathBuf::from(unescaped(point)),
         })
     };
     mountinfo.lines().filter_map(mount).collect()
+}
+
+/// A word of mountinfo, in which the kernel writes blanks, ends of lines and backslashes as
+/// `\` and three octal digits.
+fn unescaped(word: &str) -> String {
+    let mut parts = word.split('\\');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part.get(..3).map(|digits| u8::from_str_radix(digits, 8));
+        match code {
+            Some(Ok(byte)) if byte.is_ascii() => {
+                text.push(char::from(byte));
+                text.push_str(&part[3..]);
+            }
+            _ => {
+                text.push('\\');
+                text.push_str(part);
+            }
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -377,13 +397,24 @@ mod tests {
     fn a_mount_elsewhere_counts_as_well() {
         let (dir, host) = machine();
         fs::create_dir_all(dir.path().join("proc/self")).unwrap();
-        fs::create_dir_all(dir.path().join("cg/two words/x")).unwrap();
-        let info = "31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
-                    32 23 0:28 /user.slice /cg/two\\040words rw shared:9 - cgroup2 cgroup2 rw\n";
-        fs::write(dir.path().join("proc/self/mountinfo"), info).unwrap();
-        let found = find(&host, "/cg/two words/x/").unwrap();
-        assert_eq!(found.path, "/user.slice/x");
-        assert_eq!(found.missing, Some(false));
+        for (name, written) in [
+            ("two words", "two\\040words"),
+            ("a\tb", "a\\011b"),
+            ("a\nb", "a\\012b"),
+            ("a\\b", "a\\134b"),
+            ("a\\040b", "a\\134040b"),
+            ("\u{e9}t\u{e9}", "\u{e9}t\u{e9}"),
+        ] {
+            fs::create_dir_all(dir.path().join(format!("cg/{name}/x"))).unwrap();
+            let info = format!(
+                "31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
+                 32 23 0:28 /user.slice /cg/{written} rw shared:9 - cgroup2 cgroup2 rw\n"
+            );
+            fs::write(dir.path().join("proc/self/mountinfo"), info).unwrap();
+            let found = find(&host, &format!("/cg/{name}/x/")).unwrap();
+            assert_eq!(found.path, "/user.slice/x");
+            assert_eq!(found.missing, Some(false), "{name}");
+        }
     }
 
     /// Nothing in it would ever be in colour.
