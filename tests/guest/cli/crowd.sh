@@ -64,6 +64,12 @@ same thirty-left "$(groups)" 30
 expect after-thirty 0 soloist run --colors 31 -- true
 same thirty-swept "$(groups)" 0
 
+# So does a named one whose run (`--create`) was killed before its command began.
+mkdir $root/groups/named
+echo 1 >$root/groups/named/ephemeral
+soloist group list >/dev/null
+same named-swept "$(ls $root/groups)" ""
+
 # A group of that very name is no reason not to run, and stays if it is used.
 sleep 1000 &
 user=$!

@@ -353,6 +353,11 @@ impl Group {
         }
     }
 
+    /// Does it go with its last task?
+    pub(crate) fn is_ephemeral(&self) -> bool {
+        self.get("ephemeral").is_ok_and(|state| state == "1")
+    }
+
     /// Only its directory is left: its last task went, and it with it.
     pub fn is_gone(&self) -> bool {
         self.get("ephemeral").is_ok_and(|state| state == "gone")

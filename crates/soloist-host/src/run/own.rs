@@ -1,7 +1,7 @@
 //! Groups that `soloist run` makes for one command: `run-PID`, or `run-PID-2` where
-//! that name is taken. Who made one holds a lock on it for as long as it lives, so
-//! that one whose run was killed is known: nobody holds it. The kernel gives back its
-//! colours once its last task has ended (`ephemeral`); its directory, and what never
+//! that name is taken, or as `--create` names it. Who made one holds a lock on it for as long
+//! as it lives, so that one whose run was killed is known: nobody holds it. The kernel gives
+//! back its colours once its last task has ended (`ephemeral`); its directory, and what never
 //! had a task, is swept by the next command.
 
 use std::fs::File;
@@ -45,15 +45,22 @@ impl Control {
         taken
     }
 
+    /// Makes the group `name` for one command of this process; `None`: somebody else holds it.
+    pub fn create_named_group(&self, name: &str) -> Result<(Group, Option<Held>), HostError> {
+        check_lasting_name(name)?;
+        let group = self.create_group(name)?;
+        let held = group.hold()?;
+        Ok((group, held))
+    }
+
     /// Removes what runs left that were killed: their groups without tasks, and
     /// directories of groups that are gone. That it can't is no reason not to do what
     /// the user asked for.
     pub fn sweep(&self) {
         for group in self.groups().unwrap_or_default() {
-            let _ = match is_of_one_run(group.name()) {
-                true => group.remove_abandoned(),
-                false if group.is_gone() => group.remove(),
-                false => Ok(()),
+            let _ = match group.is_gone() {
+                true => group.remove(),
+                false => group.remove_abandoned(),
             };
         }
     }
@@ -75,9 +82,10 @@ impl Group {
         }
     }
 
-    /// Removes it if nobody holds it and it has no task, in no namespace.
+    /// Removes it if a run made it, nobody holds it and it has no task, in no namespace.
     fn remove_abandoned(&self) -> Result<(), HostError> {
-        let Some(_held) = self.hold()? else {
+        let is_of_a_run = is_of_one_run(self.name()) || self.is_ephemeral();
+        let Some(_held) = is_of_a_run.then(|| self.hold()).transpose()?.flatten() else {
             return Ok(());
         };
         // Tasks of another pid namespace are counted, but not listed.

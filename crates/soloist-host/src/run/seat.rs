@@ -10,7 +10,7 @@ use crate::control::{
 };
 use crate::machine::{check_nodes, named, node_of_cpu, pin, usable_cpus, Host};
 use crate::run::job::{Exit, Job};
-use crate::run::own::{check_lasting_name, Held};
+use crate::run::own::Held;
 use crate::run::realtime::Realtime;
 use crate::signals::HeldSignals;
 use crate::HostError;
@@ -23,7 +23,7 @@ pub struct Seat {
     /// How its colours were chosen; `None`: it was there before us.
     pub plan: Option<ColorPlan>,
     /// Says that we live, to who removes groups of those that don't.
-    held: Option<Held>,
+    _held: Option<Held>,
     /// Nodes that its colours are on.
     pub nodes: NumList,
     /// Processors that the command is kept on; `None`: it is on any.
@@ -76,7 +76,7 @@ impl Seat {
         Self {
             group,
             plan: None,
-            held: None,
+            _held: None,
             nodes: NumList::new(1),
             cpus: None,
         }
@@ -94,10 +94,7 @@ impl Seat {
         request.colors.plan(map)?;
         let signals = HeldSignals::hold();
         let (group, held) = match request.name {
-            Some(name) => {
-                check_lasting_name(name)?;
-                (control.create_group(name)?, None)
-            }
+            Some(name) => control.create_named_group(name)?,
             None => {
                 let (group, held) = control.create_own_group()?;
                 (group, Some(held))
@@ -106,7 +103,7 @@ impl Seat {
         let given = request.give(host, control, map, &group);
         match given.and_then(|plan| signals.check().map(|()| plan)) {
             Ok(plan) => Ok(Self {
-                held,
+                _held: held,
                 plan: Some(plan),
                 ..Self::join(group)
             }),
@@ -217,13 +214,9 @@ impl Seat {
             return Ok(None);
         }
         let name = self.group.name();
-        let how = match self.held {
-            Some(_) => "it goes after the last one, with the next `soloist` command".to_owned(),
-            None => format!("afterwards `soloist group rm {name}`"),
-        };
         let who = named(host, &left);
         Ok(Some(format!(
-            "group {name} stays, for tasks of it still run: {who}; {how}"
+            "group {name} stays, for tasks of it still run: {who}; it goes after the last one, with the next `soloist` command"
         )))
     }
 }
@@ -237,6 +230,8 @@ impl SeatRequest<'_> {
         map: &AddrMap,
         group: &Group,
     ) -> Result<ColorPlan, HostError> {
+        // First: if this process is killed, the group is known to be nobody's.
+        group.set_ephemeral()?;
         let plan = claim(self.colors, host, control, map, group)?;
         if let Some(bytes) = self.reserve {
             group.set_reserve(bytes)?;
@@ -244,7 +239,6 @@ impl SeatRequest<'_> {
         if let Some((bandwidth, cpus)) = &self.bandwidth {
             Guard::open(control)?.reserve_group(group, Some((bandwidth, cpus)))?;
         }
-        group.set_ephemeral()?;
         Ok(plan)
     }
 }
