@@ -11,6 +11,8 @@
 //! one of these says of a file is a [`FileError`] inside.
 
 use std::fmt::{self, Display};
+use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
@@ -151,8 +153,59 @@ impl FileText<'_> {
     pub fn toml(&self, error: &toml::de::Error) -> FileError {
         let line = error.span().map_or(0, |span| self.line(span.start));
         let message = error.message().trim_end().replace('\n', "; ");
-        FileError::in_line(self.file, line, message)
+        FileError::in_line(self.file, line, plain(&message))
     }
+}
+
+/// Names that parsers have for what they expect, and what a writer of files calls it.
+const EXPECTED: [(&str, &str); 12] = [
+    ("a map", "a table"),
+    ("map", "a table"),
+    ("a sequence", "a list"),
+    ("a boolean", "true or false"),
+    ("u8", "a whole number from 0 to 255"),
+    ("u16", "a whole number from 0 to 65535"),
+    ("u32", "a whole number from 0 to 4294967295"),
+    ("u64", "a whole number from 0 to 9223372036854775807"),
+    ("usize", "a whole number from 0 to 9223372036854775807"),
+    ("i32", "a whole number"),
+    ("i64", "a whole number"),
+    ("f64", "a number"),
+];
+
+/// The message of a parser of TOML or JSON in words for who wrote the file: parsers name what
+/// they expect by its type in Rust.
+///
+/// ```
+/// use soloist_machine::file::plain;
+///
+/// let said = "invalid type: integer `5`, expected struct About at line 1";
+/// assert_eq!(plain(said), "invalid type: integer `5`, expected a table at line 1");
+/// ```
+#[must_use]
+pub fn plain(message: &str) -> String {
+    let Some((found, expected)) = message.split_once(", expected ") else {
+        return message.to_owned();
+    };
+    let named = EXPECTED.iter().find_map(|(name, words)| {
+        let rest = expected.strip_prefix(name)?;
+        let is_whole = rest.is_empty() || rest.starts_with([' ', ';']);
+        is_whole.then(|| format!("{words}{rest}"))
+    });
+    let expected = named.or_else(|| Some(format!("a table{}", behind_struct(expected)?)));
+    match expected {
+        Some(expected) => format!("{}, expected {expected}", found.replace(" as i128", "")),
+        None => message.to_owned(),
+    }
+}
+
+/// What stands behind `struct Name`, or `struct Name with 3 elements`.
+fn behind_struct(expected: &str) -> Option<&str> {
+    let rest = expected.strip_prefix("struct ")?;
+    let rest = rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
+    let elements = rest.strip_prefix(" with ");
+    let behind = elements.and_then(|rest| Some(rest.split_once(" element")?.1));
+    Some(behind.map_or(rest, |behind| behind.trim_start_matches('s')))
 }
 
 /// Where what `path` leads to stands, in `value` that begins at `here`.
@@ -184,16 +237,23 @@ fn line_at(text: &[u8], offset: usize) -> usize {
     1 + before.iter().filter(|&&byte| byte == b'\n').count()
 }
 
+/// No file that somebody wrote is larger; one that never ends, /dev/zero say, would take all
+/// memory.
+const MOST_BYTES: u64 = 256 << 20;
+
 /// A file's text, and the file's name as errors have it.
 ///
 /// # Errors
-/// When it can't be read, or is not UTF-8.
+/// When it can't be read, has more than 256 MiB, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<(String, String), FileError> {
     let file = path.display().to_string();
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
+    let mut bytes = Vec::new();
+    let opened = File::open(path).map(|opened| opened.take(MOST_BYTES + 1));
+    match opened.and_then(|mut opened| opened.read_to_end(&mut bytes)) {
+        Ok(size) if size as u64 <= MOST_BYTES => {}
+        Ok(_) => return Err(FileError::whole(file, TOO_LARGE)),
         Err(error) => return Err(FileError::whole(file, error.to_string())),
-    };
+    }
     String::from_utf8(bytes).map_or_else(
         |error| {
             let at = error.utf8_error().valid_up_to();
@@ -207,6 +267,8 @@ pub fn read_text(path: &Path) -> Result<(String, String), FileError> {
         |text| Ok((text, file.clone())),
     )
 }
+
+const TOO_LARGE: &str = "it has more than 256 MiB: is it the right file?";
 
 /// What is wrong and where it stands, before the file is known.
 pub(crate) type Wrong = (Range<usize>, String);
@@ -248,6 +310,46 @@ mod tests {
             "c.toml:1: [groups.a] reserve: x"
         );
         assert_eq!(said(&["guard"], "event"), "c.toml: [guard] event: x");
+    }
+
+    /// Who writes a file knows no Rust.
+    #[test]
+    fn no_error_names_a_type_of_rust() {
+        for (said, words) in [
+            ("x, expected struct About", "x, expected a table"),
+            (
+                "x, expected struct A with 13 elements; y",
+                "x, expected a table; y",
+            ),
+            ("x, expected struct A with 1 element", "x, expected a table"),
+            (
+                "integer `9` as i128, expected u32",
+                "integer `9`, expected a whole number from 0 to 4294967295",
+            ),
+            ("x, expected a map", "x, expected a table"),
+            ("x, expected one of `a`, `b`", "x, expected one of `a`, `b`"),
+            ("x, expected u256", "x, expected u256"),
+            (
+                "key with no value, expected `=`",
+                "key with no value, expected `=`",
+            ),
+            ("missing field `x`", "missing field `x`"),
+        ] {
+            assert_eq!(plain(said), words);
+        }
+        let text = "machine = 5\n";
+        let error = toml::from_str::<std::collections::BTreeMap<String, super::super::About>>(text);
+        let file = FileText { file: "a", text };
+        assert_eq!(
+            file.toml(&error.unwrap_err()).to_string(),
+            "a:1: invalid type: integer `5`, expected a table"
+        );
+    }
+
+    #[test]
+    fn a_file_without_end_is_refused() {
+        let error = read_text(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(error.to_string(), format!("/dev/zero: {TOO_LARGE}"));
     }
 
     #[test]

@@ -41,12 +41,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::dram::RefreshScheme;
+use crate::file::plain;
 
 /// Most requests in one bank's queue.
 pub const MAX_BANK_QUEUE: u32 = 16;
 
 /// Longest delay on a request's way, a millisecond.
 const MAX_DELAY_PS: u64 = 1_000_000_000;
+/// The model counts femtoseconds of a byte.
+const MAX_BYTES_PER_US: u64 = 1_000_000_000;
 
 /// `[memory]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,7 +86,7 @@ impl Memory {
         merge(&mut table, changes);
         let changed: Self = table
             .try_into()
-            .map_err(|e: toml::de::Error| message(e.message()))?;
+            .map_err(|e: toml::de::Error| plain(&message(e.message())))?;
         changed.check().map(|()| changed)
     }
 
@@ -121,8 +124,14 @@ impl Memory {
                 core.tlb, core.walk
             ));
         }
-        if self.northbridge.bytes_per_us == 0 {
-            return Err("[memory.northbridge]: bytes_per_us must not be 0".to_owned());
+        let paths = self.hop.iter();
+        let paths = paths.map(|hop| ("[[memory.hop]]", hop.bytes_per_us));
+        let own = ("[memory.northbridge]", self.northbridge.bytes_per_us);
+        let mut paths = std::iter::once(own).chain(paths);
+        if let Some((table, rate)) = paths.find(|path| !(1..=MAX_BYTES_PER_US).contains(&path.1)) {
+            return Err(format!(
+                "{table}: bytes_per_us {rate} must be 1 to {MAX_BYTES_PER_US}"
+            ));
         }
         let bus = &self.northbridge;
         let (queue, deferred) = (bus.in_order, bus.deferred);
@@ -149,8 +158,8 @@ impl Memory {
             return Err(format!("{name} {ps} must be 0 to {MAX_DELAY_PS}"));
         }
         for hop in &self.hop {
-            if hop.bytes_per_us == 0 || hop.credits == 0 {
-                return Err("[[memory.hop]]: bytes_per_us and credits must not be 0".to_owned());
+            if hop.credits == 0 {
+                return Err("[[memory.hop]]: credits must not be 0".to_owned());
             }
         }
         self.check_ranges()

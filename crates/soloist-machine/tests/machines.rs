@@ -247,6 +247,16 @@ fn every_section_is_read_and_refused_with_its_line() {
             "deferred = 1\nvictims = ",
             "deferred 1 must be in_order (0) at most",
         ),
+        (
+            "bytes_per_us = 14400",
+            "bytes_per_us = 9999999999999999999",
+            "[memory.northbridge]: bytes_per_us 9999999999999999999 must be 1 to",
+        ),
+        (
+            "bytes_per_us = 12800",
+            "bytes_per_us = 9999999999999999999",
+            "[[memory.hop]]: bytes_per_us 9999999999999999999 must be 1 to",
+        ),
         ("[vm]", "[guard]\nperiod = 1\n\n[vm]", "guard"),
     ] {
         assert!(good.contains(from), "{from}");

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::Serialize;
+use soloist_machine::file::plain;
 use soloist_machine::FileError;
 
 /// An error of a recording.
@@ -56,5 +57,5 @@ fn json(file: &Path, error: &serde_json::Error) -> Error {
     let what = text
         .rsplit_once(" at line ")
         .map_or(&*text, |(what, _)| what);
-    FileError::in_line(file.display().to_string(), error.line(), what).into()
+    FileError::in_line(file.display().to_string(), error.line(), plain(what)).into()
 }
