@@ -27,6 +27,11 @@ pub fn stream_file(cpu: u32) -> String {
 /// # Errors
 /// Where something does, in words.
 pub fn vacant(dir: &Path) -> std::result::Result<(), String> {
+    if dir.as_os_str() == "-" {
+        return Err(
+            "a recording is a directory, which standard output can't take: name one".to_owned(),
+        );
+    }
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     for entry in entries {
         let (name, dir) = (entry.file_name(), dir.display());

@@ -519,6 +519,7 @@ fn a_folder_with_a_part_of_a_recording_takes_no_other() {
 
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(vacant(&dir.path().join("not-there")), Ok(()));
+    assert!(vacant(Path::new("-")).is_err(), "no file has that name");
     fs::write(dir.path().join("notes"), "").unwrap();
     assert_eq!(vacant(dir.path()), Ok(()));
     for part in ["cpu-3.rec", "streams.json", "recording.json"] {
