@@ -274,6 +274,7 @@ const TOO_LARGE: &str = "it has more than 256 MiB: is it the right file?";
 pub(crate) type Wrong = (Range<usize>, String);
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -132,7 +132,7 @@ impl Ruler {
     fn parts(&self, most: u32) -> Vec<Range<u32>> {
         let end = self.top + 1;
         if end <= most {
-            return vec![0..end];
+            return std::iter::once(0..end).collect();
         }
         let cut = |low: u32, high: u32| {
             let ends = (low + 1..=high).rev().step_by(most as usize);
