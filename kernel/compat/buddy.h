@@ -93,7 +93,10 @@ static inline void sol_buddy_break(struct zone *zone, struct page *head,
 	__mod_zone_page_state(zone, NR_FREE_PAGES, -1);
 }
 
-/* As take_page_off_buddy(). The caller knows that the block is neither CMA nor isolated. */
+/*
+ * As take_page_off_buddy(), but for CMA and for blocks that were isolated since the caller looked:
+ * their free pages are counted elsewhere.
+ */
 static bool sol_take_off_buddy(struct page *page)
 {
 	struct zone *zone = page_zone(page);
@@ -106,7 +109,8 @@ static bool sol_take_off_buddy(struct page *page)
 		struct page *head = page - (pfn & ((1ul << order) - 1));
 
 		if (PageBuddy(head)) {
-			taken = page_private(head) >= order;
+			taken = page_private(head) >= order &&
+				sol_block_type(head) < MIGRATE_PCPTYPES;
 			if (taken)
 				sol_buddy_break(zone, head, page,
 						page_private(head));
