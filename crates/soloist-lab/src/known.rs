@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use soloist_machine::file::read_text;
 use soloist_machine::{FileError, FileText, KeyError};
 use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramKind;
@@ -156,14 +157,14 @@ fn recorded(task: &TaskSpec, beside: &Path) -> Result<Option<Recorded>, String> 
 pub(crate) fn text(name: &str) -> Result<(String, String), FileError> {
     let wrong = |message: String| FileError::whole(name, message);
     if name.contains('/') || name.ends_with(".toml") {
-        let text = std::fs::read_to_string(name).map_err(|e| wrong(e.to_string()))?;
-        return Ok((text, name.to_owned()));
+        return read_text(Path::new(name));
     }
     match EXPERIMENTS.iter().find(|(known, _)| *known == name) {
         Some((_, text)) => Ok(((*text).to_owned(), format!("experiments/{name}.toml"))),
+        None if Path::new(name).exists() => read_text(Path::new(name)),
         None => Err(wrong(format!(
-            "no such experiment{}; `soloist lab list` names them, and a path to a .toml file \
-             is taken too",
+            "no such experiment{}; `soloist lab list` names them, and the path of a file is taken \
+             too",
             soloist_machine::did_you_mean(name, EXPERIMENTS.iter().map(|(known, _)| *known))
         ))),
     }

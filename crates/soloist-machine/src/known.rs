@@ -28,11 +28,13 @@ pub fn text(name: &str) -> Option<&'static str> {
 /// # Errors
 /// When the file is one, but wrong.
 pub fn find_classes(name: &str) -> Result<Option<ClassMap>, FileError> {
+    let in_folder = || {
+        let mut paths = folders().map(|folder| folder.join(format!("{name}.toml")));
+        paths.find(|path| path.is_file())
+    };
     let path = match name.contains('/') || name.ends_with(".toml") {
         true => Some(PathBuf::from(name)),
-        false => folders()
-            .map(|folder| folder.join(format!("{name}.toml")))
-            .find(|path| path.is_file()),
+        false => in_folder().or_else(|| text(name).is_none().then(|| PathBuf::from(name))),
     };
     let text = path.and_then(|path| Some((std::fs::read_to_string(&path).ok()?, path)));
     match text {
@@ -44,7 +46,8 @@ pub fn find_classes(name: &str) -> Result<Option<ClassMap>, FileError> {
 }
 
 /// A machine by name or by the path of its file. A name is looked for in
-/// `SOLOIST_MACHINES` (a folder), in [`MACHINE_DIR`], then among those built in.
+/// `SOLOIST_MACHINES` (a folder), in [`MACHINE_DIR`], then among those built in, and last it
+/// may be a file's.
 ///
 /// # Errors
 /// When there is no such machine, or its file is wrong.
@@ -60,10 +63,11 @@ pub fn find(name: &str) -> Result<Machine, FileError> {
     }
     match text(name) {
         Some(text) => Machine::parse(text, &format!("machines/{name}.toml")),
+        None if Path::new(name).exists() => Machine::read(Path::new(name)),
         None => Err(FileError::whole(
             name,
             format!(
-                "no such machine{}; known: {}, or the path of a .toml file",
+                "no such machine{}; known: {}, or the path of a file",
                 did_you_mean(name, names()),
                 names().collect::<Vec<_>>().join(", ")
             ),

@@ -89,6 +89,32 @@ fn a_machine_file_on_standard_output_has_two_names() {
     assert!(!folder.path().join("-").exists());
 }
 
+/// A file is a machine's by what is in it, whatever its name ends in.
+#[test]
+fn a_machine_file_has_any_name() {
+    let folder = TempDir::new().unwrap();
+    let machines = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines");
+    let machine = fs::read(format!("{machines}/haswell.toml")).unwrap();
+    fs::write(folder.path().join("mine"), machine).unwrap();
+    fs::write(folder.path().join("notes"), "buy milk\n").unwrap();
+    fs::create_dir(folder.path().join("folder")).unwrap();
+    let show = |name: &str| {
+        let mut command = soloist(&["map", "show", "-m", name]);
+        let out = command.current_dir(folder.path()).output().unwrap();
+        (out.status.code(), text(&out.stdout) + &text(&out.stderr))
+    };
+    let (status, said) = show("mine");
+    assert!(status == Some(0) && said.starts_with("haswell: "), "{said}");
+    for (name, why) in [
+        ("notes", "notes:1: "),
+        ("folder", "folder: Is a directory"),
+        ("nothing", "nothing: no such machine"),
+    ] {
+        let (status, said) = show(name);
+        assert!(status == Some(2) && said.contains(why), "{name}: {said}");
+    }
+}
+
 /// What of a Raspberry Pi 5's banks a kernel with large pages can tell apart.
 #[test]
 fn large_pages_leave_fewer_colors() {

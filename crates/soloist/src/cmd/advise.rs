@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 use soloist_bench::advice::facts::Facts;
 use soloist_bench::advice::{advise, Advice, Item};
@@ -11,6 +11,7 @@ use soloist_bench::report::Report;
 use soloist_detect::cache::eviction::Eviction;
 use soloist_host::control::Control;
 use soloist_host::machine::Host;
+use soloist_machine::file::read_text;
 use soloist_machine::known;
 
 use super::bench::silicon;
@@ -119,8 +120,7 @@ fn facts(args: &Args, host: &Host, written: &Report) -> Result<Facts> {
 fn measured(args: &Args, host: &Host, ctx: &Ctx) -> Result<Report> {
     let mut all = Report::default();
     for file in &args.from {
-        let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).with_context(|| name.clone())?;
+        let (text, name) = read_text(file)?;
         let written = Report::parse(&text).and_then(|written| {
             written.is_of(host, args.machine.as_deref())?;
             all.take(written)

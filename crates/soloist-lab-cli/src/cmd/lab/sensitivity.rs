@@ -1,16 +1,16 @@
 //! `soloist lab sensitivity`.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use soloist_lab::known;
 use soloist_lab::report::figure;
 use soloist_lab::sensitivity::spread::tsv;
 use soloist_lab::sensitivity::{self, csv, keys, settings, spreads, Line, Of, Spread};
 use soloist_lab::spec::{ClaimKind, Scenario};
+use soloist_machine::file::read_text;
 
 use super::{experiment_names, misuse, Repeats};
 use soloist_cli::complete;
@@ -108,10 +108,9 @@ impl Sensitivity {
     fn read(&self) -> Result<Vec<Line>> {
         let mut lines = Vec::new();
         for file in &self.from {
-            let name = || file.display().to_string();
-            let text = fs::read_to_string(file).with_context(name)?;
+            let (text, name) = read_text(file)?;
             let read = csv::read(&text);
-            let wrong = |e| Misuse(format!("{}: not what --csv wrote: {e}", name()));
+            let wrong = |e| Misuse(format!("{name}: not what --csv wrote: {e}"));
             lines.extend(read.map_err(wrong)?);
         }
         let kind = self.kind.map(|kind| match kind {

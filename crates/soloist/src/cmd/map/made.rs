@@ -7,19 +7,19 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use soloist_machine::file::read_text;
 use soloist_machine::{About, Machine, Trust};
 
 use soloist_cli::out::{self, put};
 use soloist_cli::Ctx;
 
 pub(super) fn read_input(path: &Path) -> Result<String> {
-    let named = || path.display().to_string();
     if path.as_os_str() == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text)?;
         return Ok(text);
     }
-    std::fs::read_to_string(path).with_context(named)
+    Ok(read_text(path)?.0)
 }
 
 pub(super) fn about(name: &str, trust: Trust, source: String) -> About {
