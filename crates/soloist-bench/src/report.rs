@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use soloist_detect::cache::eviction::Eviction;
 use soloist_host::machine::guest::is_bare_metal;
 use soloist_host::machine::{cpu_name, Host};
+use soloist_machine::file::plain;
 
 use crate::banks::sets::Sets;
 use crate::in_slices::InSlices;
@@ -126,7 +127,7 @@ impl Report {
         }
         let other = by_another(&value);
         let report: Self = serde_json::from_value(value)
-            .map_err(|e| other.unwrap_or_else(|| wrong("")) + &format!(": {e}"))?;
+            .map_err(|e| other.unwrap_or_else(|| wrong("")) + ": " + &plain(&e.to_string()))?;
         let of_slices = report.slices.is_some() || report.slices_why.is_some();
         let of_cache = report.cache.is_some() || report.cache_why().is_some();
         match of_slices || of_cache {

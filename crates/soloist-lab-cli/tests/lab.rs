@@ -672,3 +672,21 @@ fn an_outcome_takes_the_place_of_another_at_once() {
     let said = refused(dir.path(), &twice);
     assert!(said.contains("`id` \"mine\""), "{said}");
 }
+
+/// Who reads it knows no Rust.
+#[test]
+fn a_file_that_is_no_outcome_is_refused_without_types_of_rust() {
+    let dir = TempDir::new().unwrap();
+    fs::create_dir(dir.path().join("out")).unwrap();
+    for text in ["\"x\"", "{\"scenario\": 5}", "[1]", "{}", ""] {
+        fs::write(dir.path().join("out/a.json"), text).unwrap();
+        let refused = lab(dir.path(), &["report", "out"]);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{text}: {said}");
+        assert!(
+            said.contains("out/a.json: not an outcome of `lab run`"),
+            "{said}"
+        );
+        assert!(!said.contains("struct"), "{said}");
+    }
+}

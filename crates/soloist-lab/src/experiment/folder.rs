@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use soloist_machine::file::read_text;
+use soloist_machine::file::{plain, read_text};
 use soloist_machine::FileError;
 
 use super::{Experiment, ExperimentOutcome};
@@ -51,6 +51,9 @@ pub fn known(
 
 fn read_one(path: &Path) -> Result<ExperimentOutcome, FileError> {
     let (text, file) = read_text(path)?;
-    let wrong = |e| FileError::whole(file, format!("not an outcome of `lab run`: {e}"));
+    let wrong = |e: serde_json::Error| {
+        let why = plain(&e.to_string());
+        FileError::whole(file, format!("not an outcome of `lab run`: {why}"))
+    };
     ExperimentOutcome::read(&text).map_err(wrong)
 }

@@ -1,6 +1,7 @@
 //! `[range]`: inputs of an experiment that its source does not print, each with the
 //! least and the greatest that it could be. [`crate::sensitivity`] runs both ends.
 
+use soloist_machine::file::plain;
 use soloist_machine::KeyError;
 
 use super::{Scenario, TaskSpec};
@@ -86,7 +87,7 @@ impl Scenario {
             changed
                 .change_model(key, value)
                 .or_else(|_| changed.change_model(key, &format!("{value:?}")))
-                .map_err(|e| e.message().to_owned())?;
+                .map_err(|e| plain(e.message()))?;
             return Ok(changed);
         }
         let table = toml::from_str::<toml::Table>(&format!("value = {value}"));
@@ -135,5 +136,5 @@ where
     table.insert(field.to_owned(), value.clone());
     table
         .try_into()
-        .map_err(|e: toml::de::Error| e.message().to_owned())
+        .map_err(|e: toml::de::Error| plain(e.message()))
 }
