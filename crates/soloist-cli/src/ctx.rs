@@ -17,7 +17,7 @@ pub struct Ctx {
     pub json: bool,
     /// Standard output takes colour: a terminal, `NO_COLOR` not set.
     pub color: bool,
-    /// Standard error is a terminal and nobody reads JSON: show progress.
+    /// Standard error is a terminal: show progress there, beside JSON too.
     pub progress: bool,
 }
 
@@ -28,7 +28,7 @@ impl Ctx {
         Self {
             json,
             color: !json && !plain && io::stdout().is_terminal(),
-            progress: !json && io::stderr().is_terminal(),
+            progress: io::stderr().is_terminal(),
         }
     }
 

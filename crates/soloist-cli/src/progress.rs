@@ -32,7 +32,7 @@ pub fn line(ctx: &Ctx) -> ProgressBar {
 }
 
 /// Steps of minutes of work: a bar on a terminal; elsewhere a line now and then, which says
-/// how long the rest may take. Nothing beside JSON.
+/// how long the rest may take, but none beside JSON.
 pub struct Steps {
     bar: ProgressBar,
     word: &'static str,

@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::io::Read;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, ExitStatus, Output};
+use std::ptr::{null, null_mut};
 
 use tempfile::TempDir;
 
@@ -671,6 +674,40 @@ fn an_outcome_takes_the_place_of_another_at_once() {
     let twice = ["run", "./mine-rt.toml", "./mine-rt.toml", "--out", "out"];
     let said = refused(dir.path(), &twice);
     assert!(said.contains("`id` \"mine\""), "{said}");
+}
+
+/// What a command says on a terminal that is its standard error.
+fn on_a_terminal(mut command: Command) -> (ExitStatus, String) {
+    let (mut ours, mut theirs) = (0, 0);
+    // SAFETY: two descriptors are written; no name, no settings.
+    let made = unsafe { libc::openpty(&mut ours, &mut theirs, null_mut(), null(), null()) };
+    assert_eq!(made, 0);
+    // SAFETY: both are open, and nobody else's.
+    let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
+    let mut child = command.stderr(theirs).spawn().unwrap();
+    // It holds the other end, which is read until nobody does.
+    drop(command);
+    let mut said = Vec::new();
+    let _ = fs::File::from(ours).read_to_end(&mut said);
+    let status = child.wait().unwrap();
+    (status, String::from_utf8_lossy(&said).into_owned())
+}
+
+/// Minutes without a word look like a command that hangs.
+#[test]
+fn a_terminal_shows_progress_beside_json() {
+    let dir = folder();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_soloist-lab"));
+    let words = ["lab", "run", "mine.toml", "--small", "--json"];
+    command
+        .current_dir(dir.path())
+        .args(words)
+        .env("TERM", "xterm");
+    command.stdout(fs::File::create(dir.path().join("out.json")).unwrap());
+    let (status, said) = on_a_terminal(command);
+    assert!(status.success() && said.contains(" runs, "), "{said}");
+    let json = fs::read(dir.path().join("out.json")).unwrap();
+    assert!(serde_json::from_slice::<serde_json::Value>(&json).is_ok());
 }
 
 /// Who reads it knows no Rust.

@@ -100,7 +100,7 @@ fn measure(args: &Args, ctx: &Ctx) -> Result<Vec<Condition>> {
         (format!("beside {n}, Linux"), &args.command, true),
         (format!("beside {n}, Soloist"), &colored, true),
     ] {
-        if ctx.progress {
+        if ctx.progress && !ctx.json {
             errln!("{name}: {} runs", args.runs);
         }
         let beside = if beside { co_runners.as_slice() } else { &[] };

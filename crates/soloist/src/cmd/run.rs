@@ -159,7 +159,7 @@ fn seat(args: &Args, host: &Host, control: &Control, map: &AddrMap) -> Result<Se
 /// Runs the command, and says what came of it.
 fn run_in(seat: &Seat, args: &Args, ctx: &Ctx, map: &AddrMap) -> Result<Exit, HostError> {
     let asked = seat.plan.as_ref().is_some_and(|plan| plan.mem.is_some());
-    if ctx.progress || (asked && !ctx.json) {
+    if !ctx.json && (ctx.progress || asked) {
         say(seat, &seat.group.colors(map)?, map);
     }
     if !ctx.json {

@@ -14,7 +14,7 @@ use soloist_cli::Ctx;
 const TICK: Duration = Duration::from_millis(300);
 
 /// Shows how much lies in a directory until it is dropped: on a terminal always, elsewhere by a
-/// line now and then, beside JSON never.
+/// line now and then, but by none beside JSON.
 pub struct Directory {
     done: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -31,7 +31,7 @@ impl Directory {
         };
         Self {
             done,
-            thread: (!ctx.json).then(|| thread::spawn(watch)),
+            thread: (ctx.progress || !ctx.json).then(|| thread::spawn(watch)),
         }
     }
 }
