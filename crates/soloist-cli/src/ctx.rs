@@ -74,7 +74,7 @@ impl Ctx {
         if broken_pipe {
             return ExitCode::SUCCESS;
         }
-        let words = words(error);
+        let words = tame(&words(error));
         if self.json {
             errln!("{}", serde_json::json!({ "error": words }));
         } else {
@@ -100,6 +100,15 @@ fn words(error: &anyhow::Error) -> String {
         }
     }
     text
+}
+
+/// `text` without what would move a terminal's cursor: it may repeat what a file has.
+fn tame(text: &str) -> String {
+    let one = |c: char| match c.is_control() && c != '\n' {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(one).collect()
 }
 
 /// Was it the user's doing?
