@@ -133,6 +133,26 @@ fn a_replay_takes_no_option_that_changes_nothing() {
     assert!(said.contains(why), "{said}");
 }
 
+/// A recording is a directory: one named `-` nobody would look for.
+#[test]
+fn standard_output_takes_no_recording() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("trace"), "0x40 READ 0\n").unwrap();
+    for words in [
+        "sim import --format dramsim3 -o - trace",
+        "vm record -o - -- true",
+    ] {
+        let refused = soloist(dir.path(), words);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{words}: {said}");
+        assert!(
+            said.contains("a recording is a directory"),
+            "{words}: {said}"
+        );
+    }
+    assert!(!dir.path().join("-").exists());
+}
+
 /// Rules that nothing was checked by are kept by nobody.
 #[test]
 fn a_trace_without_requests_is_no_trace() {
