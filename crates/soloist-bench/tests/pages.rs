@@ -7,8 +7,7 @@ use soloist_bench::cores::Attack;
 use soloist_bench::pages::sim::{SimCaching, Truth};
 use soloist_bench::pages::{measure, By, Caching, NoPages, Size, Split, Tried};
 use soloist_bench::slices::Plan;
-use soloist_detect::cache::eviction;
-use soloist_detect::cache::eviction::Sorted;
+use soloist_detect::cache::eviction::{self, Sorted};
 use soloist_machine::known;
 
 const NOTHING: Truth = Truth {

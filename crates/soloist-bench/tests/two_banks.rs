@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soloist_bench::banks::sets;
-use soloist_bench::banks::sets::{Sets, SetsError};
+use soloist_bench::banks::sets::{self, Sets, SetsError};
 use soloist_bench::cores::sim::{SimCores, Truth};
 use soloist_bench::two_banks::{measure, Design, Measured, NotBeside};
 use soloist_detect::meter::{Meter, Stop};

@@ -8,8 +8,7 @@ use soloist_machine::Trust;
 use crate::choice::finding::{about, Candidate, Finding, Source};
 use soloist_map::sources::firmware;
 use soloist_map::sources::firmware::channel::Channel;
-use soloist_map::sources::firmware::zen;
-use soloist_map::sources::firmware::zen::{Locator, Zen};
+use soloist_map::sources::firmware::zen::{self, Locator, Zen};
 use soloist_map::sources::firmware::{umc, Decoder, Values};
 
 /// The firmware behind the module's control interface, until a signal comes.

@@ -2,8 +2,7 @@
 
 use soloist_machine::ram::RamRange;
 
-use crate::layout::lifted;
-use crate::layout::lifted::Tail;
+use crate::layout::lifted::{self, Tail};
 use crate::layout::place::HOLE_END;
 use crate::layout::region::{finish, holds, join, solve, Around, Region};
 use crate::meter::{Meter, Stop};

@@ -20,8 +20,7 @@ use soloist_core::format_size;
 use soloist_host::machine::guest::{emulator, is_bare_metal};
 use soloist_host::machine::{available_bytes, huge_bytes_at, memory_ranges, Host};
 use soloist_machine::RamRange;
-use soloist_map::sources::bridge;
-use soloist_map::sources::bridge::Lifted;
+use soloist_map::sources::bridge::{self, Lifted};
 
 /// Bytes that are measured, unless told otherwise.
 const KEEP: u64 = 512 << 20;
