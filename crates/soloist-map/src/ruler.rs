@@ -131,16 +131,12 @@ impl Ruler {
     /// All bits at once, or those above the page offset and those of it, in parts of `most` bits.
     fn parts(&self, most: u32) -> Vec<Range<u32>> {
         let end = self.top + 1;
-        if end <= most {
-            return std::iter::once(0..end).collect();
-        }
+        let page = if end <= most { end } else { self.page_shift };
         let cut = |low: u32, high: u32| {
             let ends = (low + 1..=high).rev().step_by(most as usize);
             ends.map(move |end| low.max(end.saturating_sub(most))..end)
         };
-        cut(self.page_shift, end)
-            .chain(cut(0, self.page_shift))
-            .collect()
+        cut(page, end).chain(cut(0, page)).collect()
     }
 
     fn part(&self, width: usize, bits: Range<u32>) -> String {
