@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::built_in::{self, MACHINES};
 use crate::classmap::ClassMap;
-use crate::file::FileError;
+use crate::file::{read_text, FileError};
 use crate::machine::Machine;
 use crate::similar::did_you_mean;
 
@@ -36,11 +36,9 @@ pub fn find_classes(name: &str) -> Result<Option<ClassMap>, FileError> {
         true => Some(PathBuf::from(name)),
         false => in_folder().or_else(|| text(name).is_none().then(|| PathBuf::from(name))),
     };
-    let text = path.and_then(|path| Some((std::fs::read_to_string(&path).ok()?, path)));
-    match text {
-        Some((text, path)) if ClassMap::is_one(&text) => {
-            ClassMap::parse(&text, &path.display().to_string()).map(Some)
-        }
+    // Of a file that can't be read, who looks for a machine in it says why.
+    match path.and_then(|path| read_text(&path).ok()) {
+        Some((text, file)) if ClassMap::is_one(&text) => ClassMap::parse(&text, &file).map(Some),
         _ => Ok(None),
     }
 }

@@ -294,3 +294,9 @@ proptest! {
         }
     }
 }
+
+/// Who asks whether a file has classes reads it first: one that never ends is not read for ever.
+#[test]
+fn a_file_without_end_has_no_classes() {
+    assert!(known::find_classes("/dev/zero").unwrap().is_none());
+}
