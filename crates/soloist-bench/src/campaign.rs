@@ -59,7 +59,7 @@ pub struct Campaign {
 /// How whole pages are measured.
 #[derive(Debug, Clone, Copy)]
 pub struct PagesPlan {
-    /// What divides the pages.
+    /// Divisions of the pages that are tried.
     pub tried: Tried,
     /// How often, and how long.
     pub plan: Plan,
@@ -92,11 +92,11 @@ impl Seats {
 pub struct Simulated<'a> {
     /// Its map and processors.
     pub machine: &'a Machine,
-    /// What disturbs its clock.
+    /// Noise of its clock.
     pub noise: Noise,
-    /// What a co-runner in the same bank adds to an access, ns.
+    /// Time that a co-runner in the same bank adds to an access, ns.
     pub same_bank_ns: f64,
-    /// What a co-runner on the same channel adds, ns.
+    /// Time that a co-runner on the same channel adds, ns.
     pub same_channel_ns: f64,
     /// Bytes of its last-level cache.
     pub cache: u64,

@@ -23,6 +23,15 @@ pub enum Attack {
 }
 
 impl Attack {
+    /// Whether it writes in this turn; where it does both, in every second one.
+    pub(crate) fn writes(self, turn: usize) -> bool {
+        match self {
+            Self::Read => false,
+            Self::Write => true,
+            Self::Both => turn % 2 == 1,
+        }
+    }
+
     /// The verb for neighbours that do it.
     #[must_use]
     pub fn does(self) -> &'static str {

@@ -15,7 +15,8 @@ use crate::two_banks::Measured;
 /// That a report names.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What was found. Advice takes nothing of two banks, so a reader leaves that out.
+/// Results of the experiments. Advice uses nothing of those with two banks, so they are not read
+/// back.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Report {
@@ -37,7 +38,7 @@ pub struct Report {
     /// Lines of two banks.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub sets: Option<Sets>,
-    /// What neighbours in the same bank cost.
+    /// Costs of neighbours in the same bank.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub measured: Option<Measured>,
     /// Whether a co-runner in the same bank was shown to cost something.
@@ -197,7 +198,7 @@ impl Report {
     }
 }
 
-/// What to say of figures that have other fields than this version's; `None`: it is no
+/// The objection to figures that have other fields than this version's; `None`: it is no
 /// measurement.
 fn by_another(value: &serde_json::Value) -> Option<String> {
     let has_figures = ["slices", "pages", "cache"]

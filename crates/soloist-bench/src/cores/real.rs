@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::cores::count::{tick_ns, Count};
 use crate::cores::moves::{Move, Played, Script};
-use crate::cores::{Attack, Company, Cores, Round};
+use crate::cores::{Company, Cores, Round};
 use soloist_core::statistics::median;
 use soloist_detect::timing::cpu;
 use soloist_detect::timing::hardware::Hardware;
@@ -223,11 +223,7 @@ fn load(company: &Company<'_>, lines: &[usize], stop: &AtomicBool, count: &Count
     let pause = Duration::from_nanos(u64::from(company.pause_ns));
     let mut turn = 0u64;
     for (batch, some) in lines.chunks(AT_ONCE).cycle().enumerate() {
-        let writes = match company.attack {
-            Attack::Read => false,
-            Attack::Write => true,
-            Attack::Both => batch % 2 == 1,
-        };
+        let writes = company.attack.writes(batch);
         for &line in some {
             // SAFETY: the line is in memory that the caller owns; no other thread
             // reads a value of it.

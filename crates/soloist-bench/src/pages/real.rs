@@ -174,11 +174,7 @@ fn victim(mut at: usize, neighbours: &[Count]) -> Option<Round> {
 /// Reads or writes all lines, again and again.
 fn load(lines: &[usize], attack: Attack, stop: &AtomicBool, count: &Count) {
     for (turn, some) in lines.chunks(TURN).cycle().enumerate() {
-        let writes = match attack {
-            Attack::Read => false,
-            Attack::Write => true,
-            Attack::Both => turn % 2 == 1,
-        };
+        let writes = attack.writes(turn);
         for &line in some {
             // SAFETY: the line is in memory that the caller owns; nobody reads a value of it.
             unsafe {
