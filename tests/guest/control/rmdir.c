@@ -47,11 +47,11 @@ static long long listed_meanwhile(const char *path, const char *value, int err)
 	guest_group("slow", "4-9");
 	if (guest_writef("groups/slow/reserve", "%lu", RESERVE))
 		guest_die("reserve: %s", guest_status());
-	before = guest_stat("stats", "zero");
+	before = guest_stat("stats", "taken");
 	busy = on_cpu0(NULL, NULL);
 	writer = on_cpu0(path, value);
 	do {
-		now = guest_stat("stats", "zero");
+		now = guest_stat("stats", "taken");
 		ended = waitpid(writer, &status, WNOHANG) == writer;
 	} while (!ended && now < before + BEGUN);
 	if (!ended && sched_setscheduler(writer, SCHED_IDLE, &none))
@@ -60,7 +60,7 @@ static long long listed_meanwhile(const char *path, const char *value, int err)
 	if (!ended)
 		waitpid(writer, &status, 0);
 	guest_check(ended || WEXITSTATUS(status) == err, "rmdir-writer", "%s: %#x", path, status);
-	now = guest_stat("stats", "zero") - before;
+	now = guest_stat("stats", "taken") - before;
 	kill(busy, SIGKILL);
 	waitpid(busy, NULL, 0);
 	return ended ? -1 : now;
