@@ -6,8 +6,8 @@
  * nobody maps is dropped, other page cache and memory of tasks in no group migrates.
  * Targets lie outside of the group's colours and of every exclusive group's: a free
  * page of the kernel's that does not is put aside until the pass is over. (If it went
- * back at once, the kernel would offer it again.) A huge page is split first, for it
- * lies in many colours.
+ * back at once, the kernel would offer it again.) Others get it back while a rate has us
+ * wait. A huge page is split first, for it lies in many colours.
  *
  * Two further passes try again what was in use for a moment, and frames that others got
  * before they were listed. Pages that can't move stay, and the report counts them by
@@ -37,6 +37,7 @@
 #include "evict.h"
 
 #define SPARES_MIN	4096	/* pages of unwanted colours that may be put aside */
+#define SPARE_US	1	/* microseconds in which one is put aside once more, at most */
 
 static SOL_JOB(evict_job, "evict");
 
@@ -113,6 +114,13 @@ static void free_spares(struct eviction *e)
 	}
 	e->n_spare = 0;
 	e->spares_nid = NUMA_NO_NODE;
+}
+
+/* Before a wait that is longer than finding the spares again. */
+static void lend_spares(struct eviction *e)
+{
+	if (sol_job_due_us(&evict_job) > e->n_spare * SPARE_US)
+		free_spares(e);
 }
 
 /* A quarter of what is free on node @nid: others need memory, too. */
@@ -305,13 +313,17 @@ static int over(void *ctx)
 	return sol_job_over(&evict_job);
 }
 
-/* What is written now a later pass can move or drop. No file is held while the rate waits. */
+/*
+ * What is written now a later pass can move or drop. No file is held while the rate waits,
+ * and no more memory than it must be.
+ */
 static int rest(void *ctx)
 {
 	struct eviction *e = ctx;
 
 	flush(e);
 	sol_unwritten_write(&e->unwritten);
+	lend_spares(e);
 	sol_job_pace(&evict_job);
 	return sol_job_over(&evict_job);
 }

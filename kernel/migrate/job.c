@@ -75,22 +75,25 @@ int sol_job_over(struct sol_job *job)
 	return !READ_ONCE(job->group) || sol_rmdir_waits(job->dir) ? -ENOENT : 0;
 }
 
-void sol_job_pace(struct sol_job *job)
+u64 sol_job_due_us(const struct sol_job *job)
 {
 	/* The next use copies a page that was unmapped. */
 	u64 bytes = (job->report.moved + job->report.unmapped) << PAGE_SHIFT;
-	u64 took, due;
+	u64 took = ktime_us_delta(ktime_get(), job->start), due;
 
 	if (!job->rate)
-		return;
+		return 0;
 	due = mul_u64_u64_div_u64(bytes, USEC_PER_SEC, job->rate);
-	while (!sol_job_over(job)) {
-		took = ktime_us_delta(ktime_get(), job->start);
-		if (took >= due)
-			break;
+	return due - min(due, took);
+}
+
+void sol_job_pace(struct sol_job *job)
+{
+	u64 us;
+
+	while (!sol_job_over(job) && (us = sol_job_due_us(job)))
 		schedule_timeout_interruptible(usecs_to_jiffies(
-			min_t(u64, due - took, SOL_LOOK_MS * USEC_PER_MSEC)));
-	}
+			min_t(u64, us, SOL_LOOK_MS * USEC_PER_MSEC)));
 }
 
 static ssize_t show_stood(const struct sol_move_report *r, char *page, ssize_t n)

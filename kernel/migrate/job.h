@@ -77,6 +77,9 @@ int sol_job_over(struct sol_job *job);
  */
 int sol_job_passes(struct sol_job *job, int (*pass)(void *ctx), void *ctx);
 
+/* How long the rate wants it to sleep now, microseconds. */
+u64 sol_job_due_us(const struct sol_job *job);
+
 /* Sleep as long as the rate wants, unless it is over. */
 void sol_job_pace(struct sol_job *job);
 

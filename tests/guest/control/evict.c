@@ -2,7 +2,7 @@
 /*
  * Evict: what others have in a group's colours goes elsewhere, keeps its content, and
  * lands in no exclusive group's colours. What can't go is counted by cause. A signal
- * ends it.
+ * ends it. While it waits, it keeps no memory from others.
  */
 #include "servant.h"
 
@@ -239,6 +239,54 @@ static void interrupted(void)
 	guest_check(dismiss(&s), "evict-interrupted-content", "it changed");
 }
 
+/* Frames of the colours of groups/most that the kernel has: what was put aside is among them. */
+static long long kernels(void)
+{
+	long long least = -1, now;
+	int i;
+
+	/* Each step takes some for a moment: an eviction that waits holds them all the time. */
+	for (i = 0; i < 5; i++) {
+		now = guest_stat("groups/most/occupancy", "kernel");
+		least = i && least < now ? least : now;
+	}
+	return least;
+}
+
+/*
+ * Of 16 frames that the kernel offers 15 are in colours where no page may go. While a
+ * rate has the eviction wait, others can have them.
+ */
+static void lends(void)
+{
+	struct servant s;
+	long long before, moved, held;
+	double start;
+	pid_t pid;
+
+	guest_group("most", "0-2,6-15");
+	if (guest_write("groups/most/mode", "exclusive"))
+		guest_die("mode: %s", guest_status());
+	s = serve_anew(NULL, STRANGER, 0);
+	before = kernels();
+	start = now_s();
+	pid = fork();
+	if (!pid)
+		_exit(guest_writef(EVICT, "1 rate=%lu", 512 * GUEST_PAGE) != -EINTR);
+	do {
+		wait_moving(start);
+		moved = report("moved");
+	} while (moved < 512 && now_s() - start < 20);
+	held = kernels() - before;
+	kill(pid, SIGINT);
+	waitpid(pid, NULL, 0);
+	printf("# %lld frames held, %lld pages moved\n", held, moved);
+	guest_check(moved >= 512 && held < moved / 2, "evict-lends",
+		    "%lld frames held in the way of %lld pages", held, moved);
+	guest_check(dismiss(&s), "evict-lends-content", "it changed");
+	guest_ungroup("most");
+}
+
 static void refused(void)
 {
 	static const char *const wrong[] = {
@@ -360,6 +408,7 @@ int main(void)
 	near();
 	own();
 	interrupted();
+	lends();
 	holds_up_nobody();
 	guest_set_kernel("/proc/sys/vm/watermark_boost_factor", "15000");
 	guest_ungroup("other");
