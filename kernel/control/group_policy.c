@@ -230,7 +230,11 @@ static int reserve_store(struct sol_group *group, const struct config_item *dir,
 		return sol_deny(-ENOSPC,
 				"reserve: %llu %s asked, the group's colours have %llu %s in all",
 				asked.n, asked.unit, can.n, can.unit);
+	err = sol_group_reserve_begin(group);
+	if (err)
+		return err;
 	have = reserve_or_evict(group, dir, frames);
+	sol_group_reserve_end(group);
 	if (have < 0)
 		return have;	/* the eviction has said why */
 	can = size_of_frames(have);

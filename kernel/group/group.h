@@ -166,6 +166,7 @@ enum sol_copies {
  * @dead: removed; its last reference or its last frame may still be there
  * @ephemeral: to be removed when its last task goes
  * @had_tasks: a task has been in it
+ * @reserving: somebody fills its reserve
  * @drains: how often isolated CPUs were asked for its last pages; sol_group_mutex
  * @cells: NULL: it does not colour (yet, or any more)
  * @stats: per CPU
@@ -196,6 +197,7 @@ struct sol_group {
 	bool dead;
 	bool ephemeral;
 	bool had_tasks;
+	bool reserving;
 	u8 drains;
 	struct sol_cells __rcu *cells;
 	struct sol_group_stats __percpu *stats;

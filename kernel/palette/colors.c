@@ -43,8 +43,31 @@ static void keep(struct sol_group *group, u64 frames)
 }
 
 /**
- * sol_group_reserve() - keep frames in a group's lists
+ * sol_group_reserve_begin() - keep others from a group's reserve
  * @group: referenced by the caller
+ *
+ * Filling takes long, and a reserve that can't be filled becomes what it was. Of two at a time
+ * one would undo what the other had done.
+ *
+ * Return: 0: sol_group_reserve_end() must follow; -EBUSY and words.
+ */
+int sol_group_reserve_begin(struct sol_group *group)
+{
+	if (!xchg(&group->reserving, true))
+		return 0;
+	return sol_deny(-EBUSY, "reserve: another write fills that of %s; wait for it, or end it",
+			group->name);
+}
+
+void sol_group_reserve_end(struct sol_group *group)
+{
+	/* The next one finds the reserve as we left it. */
+	smp_store_release(&group->reserving, false);
+}
+
+/**
+ * sol_group_reserve() - keep frames in a group's lists
+ * @group: after sol_group_reserve_begin()
  * @dir: its directory
  * @frames: how many; 0: none
  *
