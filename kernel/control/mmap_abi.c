@@ -18,8 +18,8 @@
  * under sol_group_mutex, which is taken here.
  *
  * Locking: a thread's group is changed only by the thread itself while it is
- * the only one in it; otherwise it gets a copy. A mutex for counting groups and making
- * one. All else is in palette/.
+ * the only one in it; otherwise it gets a copy. sol_group_mutex while a new group gets its
+ * maker. All else is in palette/.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -36,15 +36,6 @@
 #include "../rule/rule.h"
 #include "../command/status.h"
 #include "../uapi/soloist.h"
-
-/*
- * Groups that threads of one user without CAP_SYS_ADMIN may make, whatever ids it has in
- * namespaces of its own (subuid), and those of all users; there are 65,535 groups.
- */
-#define USER_GROUPS	64u
-#define ALL_USERS_GROUPS	4096u
-
-static DEFINE_MUTEX(making);
 
 DEFINE_STATIC_SRCU(calls);
 
@@ -110,50 +101,24 @@ static bool made_for_current(const struct sol_group *group)
 	       group->maker_start == current->start_boottime;
 }
 
-/* May the current user's threads make one more? Those that still have pages count. */
-static int may_make(void)
-{
-	const kuid_t uid = sol_quota_uid();
-	u32 id, of_user = 0, of_all = 0;
-	struct sol_group *group;
-
-	if (capable(CAP_SYS_ADMIN))
-		return 0;
-	mutex_lock(&sol_group_mutex);
-	for (id = 1; id <= SOL_MAX_GROUPS; id++) {
-		group = rcu_dereference_protected(sol_groups[id],
-				lockdep_is_held(&sol_group_mutex));
-		if (!group || !group->maker)
-			continue;
-		of_all++;
-		of_user += uid_eq(group->maker_uid, uid);
-	}
-	mutex_unlock(&sol_group_mutex);
-	if (of_user >= USER_GROUPS)
-		return sol_deny(-ENOSPC,
-				"mmap: %u threads of this user have colours of their own, no more may",
-				USER_GROUPS);
-	if (of_all >= ALL_USERS_GROUPS)
-		return sol_deny(-ENOSPC,
-				"mmap: %u threads have colours of their own, no more may",
-				ALL_USERS_GROUPS);
-	return 0;
-}
-
 static struct sol_group *make_own(void)
 {
 	struct sol_group *group;
-	int err;
+	kuid_t uid;
+	int err = sol_quota_make(&uid);
 
-	mutex_lock(&making);
-	err = may_make();
-	group = err ? ERR_PTR(err) : sol_group_new("mmap", true);
-	if (!IS_ERR(group)) {
-		group->maker_uid = sol_quota_uid();
+	if (err)
+		return ERR_PTR(err);
+	group = sol_group_new("mmap", true);
+	mutex_lock(&sol_group_mutex);
+	if (IS_ERR(group)) {
+		sol_quota_unmake(uid);
+	} else {
+		group->maker_uid = uid;
 		group->maker = current->pid;
 		group->maker_start = current->start_boottime;
 	}
-	mutex_unlock(&making);
+	mutex_unlock(&sol_group_mutex);
 	return group;
 }
 

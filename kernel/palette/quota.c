@@ -8,18 +8,32 @@
  * A removed group counts as long as it holds pages: its bank sets are not free for
  * automatic assignment either.
  *
- * Locking: sol_group_mutex guards the list.
+ * Threads that make groups by themselves (control/mmap_abi.c) have a limit, too. It is asked
+ * as often as anybody likes, so their groups are counted rather than looked for.
+ *
+ * Locking: sol_group_mutex guards the list and the counts.
  */
+#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/list.h>
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
+#include <linux/xarray.h>
 #include "../group/group.h"
 #include "../command/status.h"
 #include "map.h"
 #include "quota.h"
 
+/*
+ * Groups that threads of one user without CAP_SYS_ADMIN may make, whatever ids it has in
+ * namespaces of its own (subuid), and those of all users; there are 65,535 groups.
+ */
+#define USER_GROUPS	64u
+#define ALL_USERS_GROUPS	4096u
+
 static LIST_HEAD(ruled);	/* all groups that rules made */
+static DEFINE_XARRAY(makers);	/* by user: how many groups its threads made, if any */
+static u32 n_made;
 
 struct sol_quota *sol_quota_new(void)
 {
@@ -85,8 +99,63 @@ void sol_quota_begin(struct sol_group *group, struct sol_quota *quota,
 	mutex_unlock(&sol_group_mutex);
 }
 
+/* ---- Groups that threads make ---- */
+
+static u32 made_by(kuid_t uid)
+{
+	const void *n = xa_load(&makers, __kuid_val(uid));
+
+	return n ? xa_to_value(n) : 0;
+}
+
+static int one_more(kuid_t uid, bool limited)
+{
+	u32 n = made_by(uid);
+
+	if (limited && n >= USER_GROUPS)
+		return sol_deny(-ENOSPC,
+				"mmap: %u threads of this user have colours of their own, no more may",
+				USER_GROUPS);
+	if (limited && n_made >= ALL_USERS_GROUPS)
+		return sol_deny(-ENOSPC,
+				"mmap: %u threads have colours of their own, no more may",
+				ALL_USERS_GROUPS);
+	if (xa_is_err(xa_store(&makers, __kuid_val(uid), xa_mk_value(n + 1), GFP_KERNEL)))
+		return sol_no_memory("mmap");
+	n_made++;
+	return 0;
+}
+
+int sol_quota_make(kuid_t *uid)
+{
+	bool limited = !capable(CAP_SYS_ADMIN);
+	int err;
+
+	*uid = sol_quota_uid();
+	mutex_lock(&sol_group_mutex);
+	err = one_more(*uid, limited);
+	mutex_unlock(&sol_group_mutex);
+	return err;
+}
+
+/* To store a smaller number takes no memory. */
+void sol_quota_unmake(kuid_t uid)
+{
+	u32 n = made_by(uid);
+
+	if (n > 1)
+		xa_store(&makers, __kuid_val(uid), xa_mk_value(n - 1), GFP_ATOMIC);
+	else
+		xa_erase(&makers, __kuid_val(uid));
+	n_made--;
+}
+
+/* ---- The end of a group ---- */
+
 void sol_quota_end(struct sol_group *group)
 {
+	if (group->maker)
+		sol_quota_unmake(group->maker_uid);
 	if (!group->quota)
 		return;
 	list_del(&group->ruled);

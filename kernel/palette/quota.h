@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How many bank sets rules may give away: by rule, and by user. */
+/*
+ * How many bank sets rules may give away: by rule, and by user. How many groups threads may
+ * make for themselves.
+ */
 #ifndef SOLOIST_QUOTA_H
 #define SOLOIST_QUOTA_H
 
@@ -44,6 +47,20 @@ kuid_t sol_quota_uid(void);
 /* @group, which is new, was made by the rule of @quota for user @uid. */
 void sol_quota_begin(struct sol_group *group, struct sol_quota *quota,
 		     kuid_t uid);
+
+/**
+ * sol_quota_make() - the current user's threads make one more group
+ * @uid: becomes sol_quota_uid(), for the group's ->maker_uid
+ *
+ * Without CAP_SYS_ADMIN they have a limit, and so have all such users together. A group counts
+ * until it is freed, so also while it is gone and has pages. May sleep.
+ *
+ * Return: 0; -ENOSPC or -ENOMEM and words.
+ */
+int sol_quota_make(kuid_t *uid);
+
+/* It could not be made, or is freed. sol_group_mutex is held, or no other task uses it. */
+void sol_quota_unmake(kuid_t uid);
 
 /* @group goes. sol_group_mutex is held, or no other task uses it. */
 void sol_quota_end(struct sol_group *group);
