@@ -23,12 +23,12 @@
 #include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/slab.h>
 
 #include "../hook/probe.h"
 #include "group.h"
 #include "member.h"
 #include "space.h"
+#include "tasks.h"
 
 static u8 generation;
 module_param(generation, byte, 0400);
@@ -181,54 +181,20 @@ static struct sol_probe probes[] = {
 
 /* ---- Finding tasks ---- */
 
-/**
- * sol_member_gather() - tasks that a test picks
- * @pick: under RCU
- * @arg: for @pick
- * @n: how many there are
- *
- * Return: the tasks, each with a reference; to be kvfree()d. NULL: none, or no
- * memory.
- */
-struct task_struct **sol_member_gather(bool (*pick)(struct task_struct *task,
-						    void *arg),
-				       void *arg, u32 *n)
-{
-	struct task_struct *process, *task, **tasks;
-	u32 room = 0;
-
-	*n = 0;
-	rcu_read_lock();
-	for_each_process_thread(process, task)
-		room++;
-	rcu_read_unlock();
-	room += room / 4 + 64;
-	tasks = kvcalloc(room, sizeof(*tasks), GFP_KERNEL);
-	if (!tasks)
-		return NULL;
-	rcu_read_lock();
-	for_each_process_thread(process, task)
-		if (*n < room && !(task->flags & PF_KTHREAD) && pick(task, arg))
-			tasks[(*n)++] = get_task_struct(task);
-	rcu_read_unlock();
-	return tasks;
-}
-
 u32 sol_member_some(const struct sol_group *group, struct task_struct **tasks,
 		    u32 n, bool *fresh)
 {
 	struct task_struct *process, *task;
 	u32 found = 0;
 
-	if (fresh)
-		*fresh = false;
+	*fresh = false;
 	rcu_read_lock();
 	for_each_process_thread(process, task) {
 		if (group_id_of(task) != group->id)
 			continue;
 		if (found == n)
 			goto out;
-		if (fresh && sol_member_is_new(task))
+		if (sol_member_is_new(task))
 			*fresh = true;
 		else
 			tasks[found++] = get_task_struct(task);
@@ -338,30 +304,33 @@ static bool speaks_unsettled(struct task_struct *task, void *arg)
 	return unsettled(task);
 }
 
-void sol_member_settle_all(void)
+int sol_member_settle_all(void)
 {
+	struct sol_tasks *tasks = sol_tasks_new_for_all();
 	struct signal_struct *last = NULL;
-	struct task_struct **tasks;
-	u32 n, i;
+	u32 i;
 
-	tasks = sol_member_gather(speaks_unsettled, &last, &n);
-	for (i = 0; i < n; i++) {
-		sol_member_settle(tasks[i]);
-		put_task_struct(tasks[i]);
-	}
-	kvfree(tasks);
+	if (!tasks)
+		return -ENOMEM;
+	sol_tasks_find(tasks, speaks_unsettled, &last);
+	for (i = 0; i < tasks->n; i++)
+		sol_member_settle(tasks->task[i]);
+	sol_tasks_free(tasks);
+	return 0;
 }
 
-void sol_member_stay_all(struct sol_group *group)
+bool sol_member_is_in(struct task_struct *task, void *group)
 {
-	u32 n = atomic_read(&group->refs);
-	struct task_struct **tasks = kvcalloc(n, sizeof(*tasks), GFP_KERNEL);
+	return group_id_of(task) == ((struct sol_group *)group)->id;
+}
 
-	n = tasks ? sol_member_some(group, tasks, n, NULL) : 0;
-	sol_stay_tasks(tasks, n);
-	while (n-- > 0)
-		put_task_struct(tasks[n]);
-	kvfree(tasks);
+void sol_member_stay_all(struct sol_group *group, struct sol_tasks *tasks)
+{
+	if (!sol_group_tasks(group))
+		return;
+	sol_tasks_find(tasks, sol_member_is_in, group);
+	sol_stay_tasks(tasks->task, tasks->n);
+	sol_tasks_put(tasks);
 }
 
 /* ---- Load and unload ---- */

@@ -17,6 +17,7 @@
 
 struct sol_cells;
 struct sol_group;
+struct sol_tasks;
 struct task_struct;
 
 /* ---- Joining and leaving ---- */
@@ -88,14 +89,15 @@ void sol_member_settle(struct task_struct *task);
 
 /**
  * sol_member_settle_all() - sol_member_settle() for every process
+ *
+ * Return: 0; -ENOMEM: for none.
  */
-void sol_member_settle_all(void);
+int sol_member_settle_all(void);
 
 /* ---- Finding members ---- */
 
-struct task_struct **sol_member_gather(bool (*pick)(struct task_struct *task,
-						    void *arg),
-				       void *arg, u32 *n);
+/* Is @task in @group, a struct sol_group? For sol_tasks_find(). */
+bool sol_member_is_in(struct task_struct *task, void *group);
 
 /**
  * sol_member_group() - the group of a task; any context
@@ -110,8 +112,9 @@ size_t sol_member_list(const struct sol_group *group, char *buf, size_t size);
 /**
  * sol_member_stay_all() - sol_stay_tasks() for all tasks of a group
  * @group: referenced by the caller
+ * @tasks: none; room for them
  */
-void sol_member_stay_all(struct sol_group *group);
+void sol_member_stay_all(struct sol_group *group, struct sol_tasks *tasks);
 
 /* ---- Nodes, as bitmaps ---- */
 
@@ -185,8 +188,7 @@ void sol_member_mark_mm(struct task_struct *task, u16 id);
  * @group: the group
  * @tasks: gets them, each with a reference
  * @n: how many at most
- * @fresh: becomes true if a member is being forked, and such are left out; NULL: they
- *	are not
+ * @fresh: becomes true if a member is being forked, and such are left out
  *
  * Return: how many. Of 0, @fresh is of all members.
  */

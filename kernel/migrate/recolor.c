@@ -38,6 +38,7 @@
 #include "../compat/nodes.h"
 #include "../group/member.h"
 #include "../group/node_cells.h"
+#include "../group/tasks.h"
 #include "../hook/hook.h"
 #include "../occupancy/sweep.h"
 #include "recolor.h"
@@ -400,24 +401,16 @@ static int recolor_tasks(struct recolor *r, struct task_struct **tasks, u32 n)
 	return err;
 }
 
-static bool is_member(struct task_struct *task, void *group)
-{
-	return group_id_of(task) == ((struct sol_group *)group)->id;
-}
-
 static int all_tasks(struct recolor *r)
 {
-	struct task_struct **tasks;
-	u32 n, i;
+	struct sol_tasks *tasks = sol_tasks_new_for_all();
 	int err;
 
-	tasks = sol_member_gather(is_member, r->group, &n);
 	if (!tasks)
 		return -ENOMEM;
-	err = recolor_tasks(r, tasks, n);
-	for (i = 0; i < n; i++)
-		put_task_struct(tasks[i]);
-	kvfree(tasks);
+	sol_tasks_find(tasks, sol_member_is_in, r->group);
+	err = recolor_tasks(r, tasks->task, tasks->n);
+	sol_tasks_free(tasks);
 	return err;
 }
 

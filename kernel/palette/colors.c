@@ -17,6 +17,7 @@
 #include "../frames/cpu_list.h"
 #include "../frames/prefill.h"
 #include "../group/member.h"
+#include "../group/tasks.h"
 #include "cells.h"
 #include "colors.h"
 #include "map.h"
@@ -109,14 +110,15 @@ static struct stay stay_of(const struct sol_group *group)
 
 /*
  * After a change, without sol_group_mutex: this takes mmap_lock, and may take long. @dir as of
- * sol_group_edit().
+ * sol_group_edit(). @tasks: room for the group's.
  */
-static void recolored(struct sol_group *group, const struct config_item *dir, struct stay before)
+static void recolored(struct sol_group *group, const struct config_item *dir, struct stay before,
+		      struct sol_tasks *tasks)
 {
 	struct stay now = stay_of(group);
 
 	if (now.colors != before.colors || now.huge_ok != before.huge_ok)
-		sol_member_stay_all(group);
+		sol_member_stay_all(group, tasks);
 	if (READ_ONCE(group->reserve))
 		sol_store_reserve(group, dir, group->reserve);
 }
@@ -176,9 +178,12 @@ int sol_group_edit(struct sol_group *group, const struct config_item *dir,
 {
 	const struct sol_map *map = sol_map_in_use();
 	struct stay before = stay_of(group);
+	struct sol_tasks *tasks = sol_tasks_new(sol_group_tasks(group));
 	struct sol_colors *colors;
 	int err;
 
+	if (!tasks)
+		return sol_no_memory(group->name);
 	mutex_lock(&sol_group_mutex);
 	colors = sol_colors_new(map);
 	err = colors ? 0 : sol_no_memory(group->name);
@@ -191,7 +196,8 @@ int sol_group_edit(struct sol_group *group, const struct config_item *dir,
 	sol_colors_free(colors);
 	mutex_unlock(&sol_group_mutex);
 	if (!err)
-		recolored(group, dir, before);
+		recolored(group, dir, before, tasks);
+	sol_tasks_free(tasks);
 	return err;
 }
 
@@ -272,7 +278,12 @@ int sol_group_auto(struct sol_group *group, const struct config_item *dir,
 		   const struct sol_want *want)
 {
 	struct stay before = stay_of(group);
-	int err = auto_once(group, want);
+	struct sol_tasks *tasks = sol_tasks_new(sol_group_tasks(group));
+	int err;
+
+	if (!tasks)
+		return sol_no_memory(group->name);
+	err = auto_once(group, want);
 
 	/* Pages of ended tasks may wait in an idle CPU's batch. Any user's exec may ask. */
 	if (err == -ENOSPC || err == -EDQUOT) {
@@ -280,7 +291,8 @@ int sol_group_auto(struct sol_group *group, const struct config_item *dir,
 		err = auto_once(group, want);
 	}
 	if (!err)
-		recolored(group, dir, before);
+		recolored(group, dir, before, tasks);
+	sol_tasks_free(tasks);
 	return err;
 }
 

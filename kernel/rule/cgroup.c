@@ -39,6 +39,7 @@
 #include "cgroup.h"
 #include "../group/group.h"
 #include "../group/member.h"
+#include "../group/tasks.h"
 
 #ifndef CONFIG_CGROUPS
 #error "soloist needs CONFIG_CGROUPS=y: a group is bound to cgroups"
@@ -91,6 +92,9 @@ static struct task_struct *next_moved(void)
 	return task;
 }
 
+static void settle_fn(struct work_struct *work);
+static DECLARE_DELAYED_WORK(settle_work, settle_fn);
+
 static void settle_fn(struct work_struct *work)
 {
 	struct task_struct *task;
@@ -99,11 +103,12 @@ static void settle_fn(struct work_struct *work)
 		sol_member_settle(task);
 		put_task_struct(task);
 	}
-	if (xchg(&more_moved, false))
-		sol_member_settle_all();
+	if (!xchg(&more_moved, false) || !sol_member_settle_all())
+		return;
+	pr_warn_ratelimited("no memory to settle tasks that moved between cgroups; trying again\n");
+	WRITE_ONCE(more_moved, true);
+	schedule_delayed_work(&settle_work, HZ);
 }
-
-static DECLARE_WORK(settle_work, settle_fn);
 
 /* A thread of @task's process changed its group. Any context. */
 static void settle_later(struct task_struct *task)
@@ -116,7 +121,7 @@ static void settle_later(struct task_struct *task)
 	else
 		WRITE_ONCE(more_moved, true);
 	raw_spin_unlock_irqrestore(&moved_lock, flags);
-	schedule_work(&settle_work);
+	schedule_delayed_work(&settle_work, 0);
 }
 
 /* ---- The group of a task's cgroup ---- */
@@ -364,13 +369,17 @@ static void find_now(struct binding *b)
 }
 
 /**
- * struct intake - tasks of a cgroup join
- * @b: its binding
+ * struct intake - tasks of cgroups join
+ * @b: the binding of the cgroup whose tasks do now
+ * @tasks: room for them
+ * @naps: milliseconds to wait for forks, at most
  * @refused: tasks that can't, in the last round
  * @unborn: tasks that are being forked, in the last round
  */
 struct intake {
 	struct binding *b;
+	struct sol_tasks *tasks;
+	u32 naps;
 	u32 refused;
 	u32 unborn;
 };
@@ -389,45 +398,53 @@ static bool should_join(struct task_struct *task, void *arg)
 /* Return: how many joined. */
 static u32 take_in_once(struct intake *in)
 {
-	struct task_struct **tasks;
+	struct sol_tasks *tasks = in->tasks;
 	u32 n, i;
 
 	in->refused = 0;
 	in->unborn = 0;
-	tasks = sol_member_gather(should_join, in, &n);
-	for (i = 0; i < n; i++) {
-		in->refused += sol_member_join(in->b->group, tasks[i]) == -EINVAL;
-		put_task_struct(tasks[i]);
-	}
-	kvfree(tasks);
+	sol_tasks_find(tasks, should_join, in);
+	n = tasks->n;
+	for (i = 0; i < n; i++)
+		in->refused += sol_member_join(in->b->group, tasks->task[i]) == -EINVAL;
+	sol_tasks_put(tasks);
 	return n - in->refused;
 }
 
 /*
- * All tasks in @b's cgroup join; those that can't are counted. A task that had not joined
+ * All tasks in the cgroup join; those that can't are counted. A task that had not joined
  * yet may have forked, and its child is in no group: so until nobody is left.
  *
- * A fork may last as long as its user likes. All that are under way are waited for
- * together, @naps ms at most, and count as tasks that can't.
+ * A fork may last as long as its user likes. All that are under way, of all cgroups, are
+ * waited for together, and count as tasks that can't.
  */
-static void take_in(struct binding *b, u32 *naps)
+static void take_in(struct intake *in)
 {
-	struct intake in = { .b = b };
 	u32 rounds = 0;
 
 	for (;;) {
-		if (take_in_once(&in)) {
+		if (take_in_once(in)) {
 			if (++rounds == TAKE_IN_ROUNDS)
 				break;
 			cond_resched();
-		} else if (in.unborn && *naps) {
-			--*naps;
+		} else if (in->unborn && in->naps) {
+			in->naps--;
 			usleep_range(500, 1000);
 		} else {
 			break;
 		}
 	}
-	atomic64_add(in.refused + (*naps ? 0 : in.unborn), &b->refused);
+	atomic64_add(in->refused + (in->naps ? 0 : in->unborn), &in->b->refused);
+}
+
+/* Those in all cgroups of @group do. */
+static void take_in_all(struct sol_group *group, struct sol_tasks *room)
+{
+	struct intake in = { .tasks = room, .naps = SOL_NEW_TASK_TRIES };
+
+	list_for_each_entry(in.b, &bindings, link)
+		if (in.b->group == group)
+			take_in(&in);
 }
 
 /*
@@ -502,10 +519,9 @@ static void add(struct binding *b)
 	find_now(b);
 }
 
-static int bind(struct sol_group *group, char *paths)
+static int bind(struct sol_group *group, char *paths, struct sol_tasks *room)
 {
 	struct binding *made = NULL, *b, *next;
-	u32 naps = SOL_NEW_TASK_TRIES;
 	int err;
 
 	list_for_each_entry(b, &bindings, link)
@@ -523,27 +539,34 @@ static int bind(struct sol_group *group, char *paths)
 		next = b->next;
 		add(b);
 	}
-	list_for_each_entry(b, &bindings, link)
-		if (b->group == group)
-			take_in(b, &naps);
+	take_in_all(group, room);
 	return 0;
 }
 
 int sol_cgroup_bind(struct sol_group *group, char *paths)
 {
+	struct sol_tasks *room = sol_tasks_new_for_all();
 	int err;
 
+	if (!room)
+		return sol_no_memory("cgroup");
 	mutex_lock(&bindings_mutex);
-	err = bind(group, paths);
+	err = bind(group, paths, room);
 	mutex_unlock(&bindings_mutex);
+	sol_tasks_free(room);
 	return err;
 }
 
+/* Needs no memory: its group goes. */
 void sol_cgroup_unbind(struct sol_group *group)
 {
-	char none[] = "";
+	struct binding *b;
 
-	sol_cgroup_bind(group, none);
+	mutex_lock(&bindings_mutex);
+	list_for_each_entry(b, &bindings, link)
+		b->stays = false;
+	unbind(group);
+	mutex_unlock(&bindings_mutex);
 }
 
 ssize_t sol_cgroup_show(const struct sol_group *group, char *page)
@@ -600,5 +623,6 @@ int sol_cgroup_init(void)
 void sol_cgroup_exit(void)
 {
 	sol_probes_remove(probes, ARRAY_SIZE(probes));
-	flush_work(&settle_work);
+	flush_delayed_work(&settle_work);
+	cancel_delayed_work_sync(&settle_work);
 }
