@@ -6,6 +6,25 @@
 #include "addrmap.h"
 
 /**
+ * struct sol_map_lines - where the statements of a map stand in its text
+ * @layout: by layout, the line on which it began
+ * @range: by range, its line
+ */
+struct sol_map_lines {
+	u32 layout[SOL_MAX_LAYOUTS];
+	u32 range[SOL_MAX_RANGES];
+};
+
+/**
+ * sol_map_check() - check the statements of a map together
+ * @map: has ranges, layouts and LLC functions; gets its LLC colours
+ * @lines: of @map
+ * @err: the line and what is wrong, filled on failure
+ * Return: 0, or -EINVAL if ranges, layouts and functions contradict each other.
+ */
+int sol_map_check(struct sol_map *map, const struct sol_map_lines *lines, struct sol_err *err);
+
+/**
  * sol_map_derive() - fill the derived members of a map
  * @map: has ranges, layouts and LLC functions
  * @line_of: by layout, the line of the text on which it began

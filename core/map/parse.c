@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The map text (docs/reference/map-format.md), read and written. One statement a line;
+ * The map text (docs/reference/map-format.md), read. One statement a line;
  * the first word says which. Each statement is checked by itself when it is
- * read, what they must be together by check_whole() and sol_map_derive(). A
+ * read, what they must be together by sol_map_check() and sol_map_derive(). A
  * refusal names the line and what was expected there.
  *
  * Locking: none. Reads into the caller's map; nothing large on the stack.
@@ -13,7 +13,6 @@
 
 #define ADDR_END	(1ull << SOL_MAX_ADDR_BITS)
 #define LEAST_FRAME_BITS	((1ull << SOL_MIN_FRAME_SHIFT) - 1)
-#define MAX_BLOCKS	4096	/* per range, for counting frames of cells */
 
 /* Statements that may stand once: in the text, or in a layout. */
 enum once {
@@ -30,8 +29,7 @@ struct parser {
 	const char *end;	/* end of the line, comment cut off */
 	u32 line;
 	u32 seen;		/* by enum once */
-	u32 layout_line[SOL_MAX_LAYOUTS];
-	u32 range_line[SOL_MAX_RANGES];
+	struct sol_map_lines lines;
 };
 
 static bool is_space(char c)
@@ -242,7 +240,7 @@ static int get_layout(struct parser *p)
 		return sol_refuse(p->err, p->line, -EINVAL,
 				  "layout: more than %u layouts",
 				  SOL_MAX_LAYOUTS);
-	p->layout_line[p->map->n_layouts++] = p->line;
+	p->lines.layout[p->map->n_layouts++] = p->line;
 	p->seen &= ~LAYOUT_ONCE;
 	return no_more(p, "layout");
 }
@@ -443,7 +441,7 @@ static int get_range(struct parser *p)
 		return sol_refuse(p->err, p->line, -EINVAL,
 				  "range %x: begins below the end %x of the range before it; give them ascending and apart",
 				  range->start, range[-1].end);
-	p->range_line[map->n_ranges++] = p->line;
+	p->lines.range[map->n_ranges++] = p->line;
 	return 0;
 }
 
@@ -571,144 +569,6 @@ static int get_text(struct parser *p, const char *text, size_t len)
 	return 0;
 }
 
-/* ---- Checks of all statements together ---- */
-
-/* A line lies in one place: only columns may tell its bytes apart. */
-static int check_within_line(struct parser *p, u32 layout)
-{
-	const struct sol_layout *l = &p->map->layout[layout];
-	u64 low = p->map->line - 1, used = 0;
-	u32 i;
-
-	for (i = 0; i < SOL_MAX_FIELD_BITS; i++)
-		used |= l->channel.mask[i] | l->rank.mask[i] | l->bank.mask[i];
-	for (i = 0; i < l->n_row; i++)
-		used |= l->row[i];
-	if (used & low)
-		return sol_refuse(p->err, p->layout_line[layout], -EINVAL,
-				  "layout %u: a channel, rank, bank or row function uses bits within a line of %u bytes",
-				  layout, p->map->line);
-	for (i = 0; i < l->n_col; i++)
-		if (l->col[i] & low && l->col[i] & ~low)
-			return sol_refuse(p->err, p->layout_line[layout],
-					  -EINVAL,
-					  "layout %u: col function %u mixes bits within a line of %u bytes with others",
-					  layout, i, p->map->line);
-	return 0;
-}
-
-static int check_layouts(struct parser *p)
-{
-	const struct sol_map *map = p->map;
-	u32 i;
-	int rc;
-
-	for (i = 0; i < map->n_ranges; i++)
-		if (map->range[i].layout >= map->n_layouts)
-			return sol_refuse(p->err, p->range_line[i], -EINVAL,
-					  "range: layout %u is not given, only %u",
-					  map->range[i].layout,
-					  map->n_layouts);
-	for (i = 0; i < map->n_layouts; i++) {
-		const struct sol_layout *l = &map->layout[i];
-
-		if (!sol_layout_reach(map, i))
-			return sol_refuse(p->err, p->layout_line[i], -EINVAL,
-					  "layout %u: no range uses it", i);
-		if (l->bg >> l->bank.n)
-			return sol_refuse(p->err, p->layout_line[i], -EINVAL,
-					  "bg: bank has only %u functions",
-					  l->bank.n);
-		if (l->sub >> l->channel.n)
-			return sol_refuse(p->err, p->layout_line[i], -EINVAL,
-					  "sub: channel has only %u functions",
-					  l->channel.n);
-		if (l->ways && map->n_llc_functions)
-			return sol_refuse(p->err, p->layout_line[i], -EINVAL,
-					  "layout %u: interleave and llc can't stand in one map: no XOR ties a division to a cache colour",
-					  i);
-		if (l->ways && l->granule < sol_top_bit(map->line))
-			return sol_refuse(p->err, p->layout_line[i], -EINVAL,
-					  "layout %u: its granule is less than a line of %u bytes",
-					  i, map->line);
-		rc = check_within_line(p, i);
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-/* Do two ranges name the same DRAM? */
-static bool ranges_alias(const struct sol_range *a, const struct sol_range *b)
-{
-	return a->node == b->node && a->layout == b->layout &&
-	       a->base < b->base + (b->end - b->start) &&
-	       b->base < a->base + (a->end - a->start);
-}
-
-static int check_ranges(struct parser *p)
-{
-	const struct sol_map *map = p->map;
-	u32 i, j;
-
-	for (i = 0; i < map->n_ranges; i++) {
-		const struct sol_range *r = &map->range[i];
-		u64 blocks = (r->end - r->start) >>
-			     (sol_frame_shift(map) + sol_range_order(map, r));
-
-		for (j = 0; j < i; j++)
-			if (ranges_alias(&map->range[j], r))
-				return sol_refuse(p->err, p->range_line[i],
-						  -EINVAL,
-						  "range %x: its offsets from base %x on overlap those of the range in line %u, both would be the same DRAM",
-						  r->start, r->base,
-						  p->range_line[j]);
-		if (blocks > MAX_BLOCKS)
-			return sol_refuse(p->err, p->range_line[i], -EINVAL,
-					  "range %x: base %x must agree with it in the address bits that the llc functions use",
-					  r->start, r->base);
-	}
-	return 0;
-}
-
-static int check_llc(struct parser *p)
-{
-	struct sol_map *map = p->map;
-	u64 basis[SOL_MAX_LLC_BITS];
-	u32 i, j;
-
-	for (i = 0; i < map->n_llc_functions; i++) {
-		basis[i] = map->llc[i];
-		for (j = 0; j < i; j++)
-			if ((basis[i] ^ basis[j]) < basis[i])
-				basis[i] ^= basis[j];
-		if (!basis[i])
-			return sol_refuse(p->err, 0, -EINVAL,
-					  "llc function %u follows from those before it",
-					  i);
-	}
-	sol_derive_llc(map);
-	return 0;
-}
-
-static int check_whole(struct parser *p)
-{
-	int rc;
-
-	if (!p->map->n_layouts)
-		return sol_refuse(p->err, 0, -EINVAL,
-				  "expected at least one `layout`");
-	if (!p->map->n_ranges)
-		return sol_refuse(p->err, 0, -EINVAL,
-				  "expected at least one `range`");
-	rc = check_layouts(p);
-	if (!rc)
-		rc = check_llc(p);
-	if (!rc)
-		rc = check_ranges(p);
-	return rc;
-}
-
 int sol_map_parse(struct sol_map *map, const char *text, size_t len,
 		  u32 frame_shift, struct sol_err *err)
 {
@@ -724,9 +584,9 @@ int sol_map_parse(struct sol_map *map, const char *text, size_t len,
 	map->frame_shift = frame_shift;
 	rc = get_text(&p, text, len);
 	if (!rc)
-		rc = check_whole(&p);
+		rc = sol_map_check(map, &p.lines, err);
 	if (!rc)
-		rc = sol_map_derive(map, p.layout_line, err);
+		rc = sol_map_derive(map, p.lines.layout, err);
 	if (rc)
 		memset(map, 0, sizeof(*map));
 	return rc;
