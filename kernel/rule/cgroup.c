@@ -16,13 +16,10 @@
  * are in no group, and those that leave a bound cgroup. It takes none out of a group in
  * which somebody put it by hand.
  *
- * Tracepoints can't sleep: they only change the number of a task's group. A work item
- * brings the address space in line a moment later. It gets those tasks by a short list;
- * if more came than that holds, it looks at all.
+ *   binding.c   which bindings there are
+ *   follow.c    tasks that move and are forked
  *
- * Locking: bindings_mutex for binding and unbinding. binding_lock, raw, for the cgroup
- * that a binding stands for at present, which tracepoints change. Readers use RCU.
- * moved_lock, raw, for the list of tasks.
+ * Locking: sol_bindings_mutex for binding and unbinding.
  */
 #include <linux/cgroup.h>
 #include <linux/delay.h>
@@ -32,253 +29,13 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
-#include <linux/workqueue.h>
 
-#include "../hook/probe.h"
 #include "../command/status.h"
-#include "cgroup.h"
 #include "../group/group.h"
 #include "../group/member.h"
 #include "../group/tasks.h"
-
-#ifndef CONFIG_CGROUPS
-#error "soloist needs CONFIG_CGROUPS=y: a group is bound to cgroups"
-#endif
-
-/**
- * struct binding - of a group to a cgroup; a group may have several
- * @link: in the list of all
- * @next: in a list that no probe sees, before and after that
- * @group: the group
- * @cgrp: the cgroup at the path now, with a reference; NULL: there is none
- * @refused: tasks whose cpuset has no node of the group's colours, or that were being
- *	forked for too long
- * @stays: the group's new paths have it, too; bindings_mutex
- * @path: below the root of cgroup v2
- */
-struct binding {
-	struct list_head link;
-	struct binding *next;
-	struct sol_group *group;
-	struct cgroup *cgrp;
-	atomic64_t refused;
-	bool stays;
-	char path[];
-};
-
-static LIST_HEAD(bindings);
-static u32 n_bindings;
-static DEFINE_MUTEX(bindings_mutex);
-static DEFINE_RAW_SPINLOCK(binding_lock);
-
-/* ---- Address spaces of tasks that moved ---- */
-
-#define MOVED_MAX	64
-
-/* Of each process a thread, with a reference. */
-static struct task_struct *moved[MOVED_MAX];
-static u32 n_moved;
-static bool more_moved;
-static DEFINE_RAW_SPINLOCK(moved_lock);
-
-static struct task_struct *next_moved(void)
-{
-	struct task_struct *task = NULL;
-
-	raw_spin_lock_irq(&moved_lock);
-	if (n_moved)
-		task = moved[--n_moved];
-	raw_spin_unlock_irq(&moved_lock);
-	return task;
-}
-
-static void settle_fn(struct work_struct *work);
-static DECLARE_DELAYED_WORK(settle_work, settle_fn);
-
-static void settle_fn(struct work_struct *work)
-{
-	struct task_struct *task;
-
-	while ((task = next_moved())) {
-		sol_member_settle(task);
-		put_task_struct(task);
-	}
-	if (!xchg(&more_moved, false) || !sol_member_settle_all())
-		return;
-	pr_warn_ratelimited("no memory to settle tasks that moved between cgroups; trying again\n");
-	WRITE_ONCE(more_moved, true);
-	schedule_delayed_work(&settle_work, HZ);
-}
-
-/* A thread of @task's process changed its group. Any context. */
-static void settle_later(struct task_struct *task)
-{
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&moved_lock, flags);
-	if (n_moved < MOVED_MAX)
-		moved[n_moved++] = get_task_struct(task);
-	else
-		WRITE_ONCE(more_moved, true);
-	raw_spin_unlock_irqrestore(&moved_lock, flags);
-	schedule_delayed_work(&settle_work, 0);
-}
-
-/* ---- The group of a task's cgroup ---- */
-
-/* The binding of the nearest bound cgroup of @task, or NULL. RCU. */
-static struct binding *binding_of(struct task_struct *task)
-{
-	struct cgroup *in = task_dfl_cgroup(task), *at;
-	struct binding *b, *nearest = NULL;
-	int level = -1;
-
-	list_for_each_entry_rcu(b, &bindings, link) {
-		at = READ_ONCE(b->cgrp);
-		if (!at || at->level <= level || !cgroup_is_descendant(in, at))
-			continue;
-		nearest = b;
-		level = at->level;
-	}
-	return nearest;
-}
-
-/* One of the bindings of group @id; NULL: it is not bound. */
-static struct binding *binding_for(u16 id)
-{
-	struct binding *b;
-
-	list_for_each_entry_rcu(b, &bindings, link,
-				lockdep_is_held(&bindings_mutex))
-		if (b->group->id == id)
-			return b;
-	return NULL;
-}
-
-static bool is_root(const struct binding *b)
-{
-	return !b->path[1];
-}
-
-/* Shall a task of group @id be in @b's, NULL: in none, for its cgroup is? RCU. */
-static bool shall_change(const struct binding *b, u16 id)
-{
-	if (b && b->group->id == id)
-		return false;
-	/* By hand it came into a group that is not bound. */
-	if (!b || is_root(b))
-		return b && !id ? true : !!binding_for(id);
-	return true;
-}
-
-/* @task moved to another cgroup. RCU. Return: and so to another group. */
-static bool follow(struct task_struct *task)
-{
-	struct binding *b = binding_of(task);
-	u16 id = group_id_of(task);
-	bool changed;
-
-	/* A task that is being forked: probe_newtask() comes later. */
-	if (sol_member_is_new(task) || !shall_change(b, id))
-		return false;
-	changed = sol_member_assign(task, b ? b->group->id : 0);
-	if (!changed && b)
-		atomic64_inc(&b->refused);
-	return changed;
-}
-
-/* ---- Following cgroups: probes ---- */
-
-/* Forked into another cgroup than its parent's: CLONE_INTO_CGROUP, or a race. */
-static void probe_newtask(void *data, struct task_struct *child,
-			  unsigned long clone_flags)
-{
-	struct binding *b;
-	u16 id;
-
-	if (!READ_ONCE(n_bindings))
-		return;
-	rcu_read_lock();
-	if (task_dfl_cgroup(child) != task_dfl_cgroup(current)) {
-		b = binding_of(child);
-		id = group_id_of(child);
-		if (shall_change(b, id))
-			if (!sol_member_assign_child(child,
-						     b ? b->group->id : 0,
-						     clone_flags) && b)
-				atomic64_inc(&b->refused);
-	}
-	rcu_read_unlock();
-}
-
-static void probe_attach(void *data, struct cgroup *to, const char *path,
-			 struct task_struct *task, bool threadgroup)
-{
-	struct task_struct *thread;
-	bool changed = false;
-
-	if (!READ_ONCE(n_bindings) || to->root != &cgrp_dfl_root)
-		return;
-	rcu_read_lock();
-	if (threadgroup)
-		for_each_thread(task, thread)
-			changed |= follow(thread);
-	else
-		changed = follow(task);
-	rcu_read_unlock();
-	if (changed)
-		settle_later(task);
-}
-
-/* @b stands for @cgrp (NULL: for none) from now on. */
-static void binding_set(struct binding *b, struct cgroup *cgrp)
-{
-	struct cgroup *before;
-	unsigned long flags;
-
-	if (cgrp)
-		cgroup_get(cgrp);
-	raw_spin_lock_irqsave(&binding_lock, flags);
-	before = b->cgrp;
-	WRITE_ONCE(b->cgrp, cgrp);
-	raw_spin_unlock_irqrestore(&binding_lock, flags);
-	if (before)
-		cgroup_put(before);
-}
-
-static void probe_mkdir(void *data, struct cgroup *cgrp, const char *path)
-{
-	struct binding *b;
-
-	if (cgrp->root != &cgrp_dfl_root)
-		return;
-	rcu_read_lock();
-	list_for_each_entry_rcu(b, &bindings, link)
-		if (!strcmp(b->path, path))
-			binding_set(b, cgrp);
-	rcu_read_unlock();
-}
-
-static void probe_rmdir(void *data, struct cgroup *cgrp, const char *path)
-{
-	struct binding *b;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(b, &bindings, link)
-		if (READ_ONCE(b->cgrp) == cgrp)
-			binding_set(b, NULL);
-	rcu_read_unlock();
-}
-
-static struct sol_probe probes[] = {
-	/* Registered after member.c's, and called after it. */
-	{ "task_newtask", probe_newtask },
-	{ "cgroup_attach_task", probe_attach },
-	{ "cgroup_mkdir", probe_mkdir },
-	{ "cgroup_rmdir", probe_rmdir },
-};
-
-/* ---- Binding ---- */
+#include "binding.h"
+#include "cgroup.h"
 
 #define TAKE_IN_ROUNDS	16
 
@@ -317,43 +74,22 @@ static int path_check(const char *path)
 	return check_no_file(path);
 }
 
-static struct binding *binding_at(const char *path)
-{
-	struct binding *b;
-
-	list_for_each_entry(b, &bindings, link)
-		if (!strcmp(b->path, path))
-			return b;
-	return NULL;
-}
-
-static void free_all(struct binding *b)
-{
-	struct binding *next;
-
-	for (; b; b = next) {
-		next = b->next;
-		binding_set(b, NULL);
-		kfree(b);
-	}
-}
-
 /* End those bindings of @group that don't stay. */
 static void unbind(const struct sol_group *group)
 {
 	struct binding *b, *next, *gone = NULL;
 
-	list_for_each_entry_safe(b, next, &bindings, link) {
+	list_for_each_entry_safe(b, next, &sol_bindings, link) {
 		if (b->group != group || b->stays)
 			continue;
 		list_del_rcu(&b->link);
-		WRITE_ONCE(n_bindings, n_bindings - 1);
+		WRITE_ONCE(sol_n_bindings, sol_n_bindings - 1);
 		b->next = gone;
 		gone = b;
 	}
 	if (gone)
 		synchronize_rcu();	/* no probe sets ->cgrp any more */
-	free_all(gone);
+	sol_bindings_free(gone);
 }
 
 /* If the cgroup is made, or goes, meanwhile: probes see the list already. */
@@ -364,7 +100,7 @@ static void find_now(struct binding *b)
 	if (IS_ERR(cgrp))
 		return;
 	if (!READ_ONCE(b->cgrp))
-		binding_set(b, cgrp);
+		sol_binding_set(b, cgrp);
 	cgroup_put(cgrp);
 }
 
@@ -389,7 +125,7 @@ static bool should_join(struct task_struct *task, void *arg)
 	struct intake *in = arg;
 	u16 id = group_id_of(task);
 
-	if (binding_of(task) != in->b || !shall_change(in->b, id))
+	if (sol_binding_of(task) != in->b || !sol_binding_changes(in->b, id))
 		return false;
 	in->unborn += sol_member_is_new(task);
 	return !sol_member_is_new(task);
@@ -442,7 +178,7 @@ static void take_in_all(struct sol_group *group, struct sol_tasks *room)
 {
 	struct intake in = { .tasks = room, .naps = SOL_NEW_TASK_TRIES };
 
-	list_for_each_entry(in.b, &bindings, link)
+	list_for_each_entry(in.b, &sol_bindings, link)
 		if (in.b->group == group)
 			take_in(&in);
 }
@@ -477,10 +213,10 @@ static int make_one(struct sol_group *group, const char *path,
 		err = err ?: path_check(path);
 	if (err)
 		return err;
-	b = binding_at(path);
+	b = sol_binding_at(path);
 	if (b && b->group != group)
 		return sol_deny(-EBUSY, "cgroup: %s is bound to group %s",
-				is_root(b) ? EVERYTHING : path, b->group->name);
+				sol_binding_is_root(b) ? EVERYTHING : path, b->group->name);
 	if (b) {
 		b->stays = true;
 		return 0;
@@ -514,8 +250,8 @@ static int make_each(struct sol_group *group, char *paths, struct binding **made
 
 static void add(struct binding *b)
 {
-	list_add_rcu(&b->link, &bindings);
-	WRITE_ONCE(n_bindings, n_bindings + 1);
+	list_add_rcu(&b->link, &sol_bindings);
+	WRITE_ONCE(sol_n_bindings, sol_n_bindings + 1);
 	find_now(b);
 }
 
@@ -524,14 +260,14 @@ static int bind(struct sol_group *group, char *paths, struct sol_tasks *room)
 	struct binding *made = NULL, *b, *next;
 	int err;
 
-	list_for_each_entry(b, &bindings, link)
+	list_for_each_entry(b, &sol_bindings, link)
 		b->stays = false;
 	err = make_each(group, paths, &made);
 	/* The thread that removes the group unbinds it afterwards, and waits for us. */
 	if (!err && made)
 		err = sol_group_check_living(group);
 	if (err) {
-		free_all(made);
+		sol_bindings_free(made);
 		return err;
 	}
 	unbind(group);
@@ -550,9 +286,9 @@ int sol_cgroup_bind(struct sol_group *group, char *paths)
 
 	if (!room)
 		return sol_no_memory("cgroup");
-	mutex_lock(&bindings_mutex);
+	mutex_lock(&sol_bindings_mutex);
 	err = bind(group, paths, room);
-	mutex_unlock(&bindings_mutex);
+	mutex_unlock(&sol_bindings_mutex);
 	sol_tasks_free(room);
 	return err;
 }
@@ -562,11 +298,11 @@ void sol_cgroup_unbind(struct sol_group *group)
 {
 	struct binding *b;
 
-	mutex_lock(&bindings_mutex);
-	list_for_each_entry(b, &bindings, link)
+	mutex_lock(&sol_bindings_mutex);
+	list_for_each_entry(b, &sol_bindings, link)
 		b->stays = false;
 	unbind(group);
-	mutex_unlock(&bindings_mutex);
+	mutex_unlock(&sol_bindings_mutex);
 }
 
 ssize_t sol_cgroup_show(const struct sol_group *group, char *page)
@@ -574,12 +310,12 @@ ssize_t sol_cgroup_show(const struct sol_group *group, char *page)
 	const struct binding *b;
 	ssize_t n = 0;
 
-	mutex_lock(&bindings_mutex);
-	list_for_each_entry(b, &bindings, link)
+	mutex_lock(&sol_bindings_mutex);
+	list_for_each_entry(b, &sol_bindings, link)
 		if (b->group == group)
 			n += sysfs_emit_at(page, n, "%s\n",
-					   is_root(b) ? EVERYTHING : b->path);
-	mutex_unlock(&bindings_mutex);
+					   sol_binding_is_root(b) ? EVERYTHING : b->path);
+	mutex_unlock(&sol_bindings_mutex);
 	return n;
 }
 
@@ -589,7 +325,7 @@ bool sol_cgroup_present(const struct sol_group *group)
 	bool any = false, all = true;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(b, &bindings, link) {
+	list_for_each_entry_rcu(b, &sol_bindings, link) {
 		if (b->group != group)
 			continue;
 		any = true;
@@ -605,24 +341,9 @@ u64 sol_cgroup_refused(const struct sol_group *group)
 	u64 n = 0;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(b, &bindings, link)
+	list_for_each_entry_rcu(b, &sol_bindings, link)
 		if (b->group == group)
 			n += atomic64_read(&b->refused);
 	rcu_read_unlock();
 	return n;
-}
-
-/* ---- Load and unload ---- */
-
-int sol_cgroup_init(void)
-{
-	return sol_probes_add(probes, ARRAY_SIZE(probes));
-}
-
-/* No group has a directory any more, so that no group is bound. */
-void sol_cgroup_exit(void)
-{
-	sol_probes_remove(probes, ARRAY_SIZE(probes));
-	flush_delayed_work(&settle_work);
-	cancel_delayed_work_sync(&settle_work);
 }

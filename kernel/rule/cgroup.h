@@ -30,7 +30,7 @@ bool sol_cgroup_present(const struct sol_group *group);
 /* Tasks that came to the cgroups but may use no node of @group's colours. */
 u64 sol_cgroup_refused(const struct sol_group *group);
 
-int sol_cgroup_init(void);
+int sol_cgroup_init(void);	/* follow.c */
 void sol_cgroup_exit(void);
 
 #endif /* SOLOIST_CGROUP_H */
