@@ -35,6 +35,18 @@ static inline struct sol_group *sol_to_group(struct config_item *item)
 	return sol_to_group_dir(item)->group;
 }
 
+/**
+ * sol_group_colored() - the result of a file's store() that changed colours
+ * @group: the group
+ * @err: 0, or an errno with words
+ * @count: bytes that were written
+ *
+ * The sentence says if the group's reserve lacks frames in its colours now.
+ *
+ * Return: as sol_status_done().
+ */
+ssize_t sol_group_colored(struct sol_group *group, int err, size_t count);
+
 /*
  * Reading and writing each file, as configfs calls it: may sleep. A show writes at most a
  * page and returns its bytes; a store returns @count; both else an errno, and a store

@@ -190,7 +190,7 @@ static ssize_t list_store(struct config_item *item, const struct list_write *w)
 		err = sol_guard_may_recolor(sol_to_group(item));
 	if (!err)
 		err = sol_group_edit(sol_to_group(item), item, list_edit, w);
-	return sol_status_done(err, w->count);
+	return sol_group_colored(sol_to_group(item), err, w->count);
 }
 
 #define LIST_FILE(_name, _of, _n, _llc, _owned, _apply)			\
@@ -291,6 +291,7 @@ ssize_t sol_group_auto_store(struct config_item *item, const char *page,
 	int err = sol_command_may("auto", count) ?:
 		  sol_guard_may_recolor(sol_to_group(item));
 
-	return sol_status_done(err ?: auto_store(sol_to_group(item), item,
-						 page, count), count);
+	if (!err)
+		err = auto_store(sol_to_group(item), item, page, count);
+	return sol_group_colored(sol_to_group(item), err, count);
 }

@@ -11,6 +11,7 @@
 
 #include "../command/rmdir.h"
 #include "../command/status.h"
+#include "../frames/prefill.h"
 #include "../guard/guard.h"
 #include "../migrate/evict.h"
 #include "../palette/colors.h"
@@ -43,7 +44,7 @@ ssize_t sol_group_mode_store(struct config_item *item, const char *page,
 
 	if (!err)
 		err = sol_group_edit(sol_to_group(item), item, mode_edit, page);
-	return sol_status_done(err, count);
+	return sol_group_colored(sol_to_group(item), err, count);
 }
 
 /* ---- exhaust ---- */
@@ -195,6 +196,22 @@ static struct size size_of_frames(u64 frames)
 		i++;
 	}
 	return (struct size){ n, units[i] };
+}
+
+ssize_t sol_group_colored(struct sol_group *group, int err, size_t count)
+{
+	u64 frames = err ? 0 : READ_ONCE(group->reserve), have = 0;
+	struct size asked, can;
+
+	if (frames)
+		have = sol_store_listed(group);
+	if (have >= frames)
+		return sol_status_done(err, count);
+	asked = size_of_frames(frames);
+	can = size_of_frames(have);
+	sol_status_note("ok, but of the reserve of %llu %s only %llu %s are free in these colours",
+			asked.n, asked.unit, can.n, can.unit);
+	return count;
 }
 
 /*
