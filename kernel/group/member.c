@@ -324,10 +324,19 @@ bool sol_member_is_in(struct task_struct *task, void *group)
 	return group_id_of(task) == ((struct sol_group *)group)->id;
 }
 
+bool sol_member_is_alone(const struct sol_group *group)
+{
+	return group_id_of(current) == group->id && sol_group_tasks(group) == 1;
+}
+
 void sol_member_stay_all(struct sol_group *group, struct sol_tasks *tasks)
 {
 	if (!sol_group_tasks(group))
 		return;
+	if (sol_member_is_alone(group)) {
+		sol_stay_task(current);
+		return;
+	}
 	sol_tasks_find(tasks, sol_member_is_in, group);
 	sol_stay_tasks(tasks->task, tasks->n);
 	sol_tasks_put(tasks);

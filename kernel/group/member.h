@@ -109,6 +109,9 @@ struct sol_group *sol_member_group(struct task_struct *task);
 
 size_t sol_member_list(const struct sol_group *group, char *buf, size_t size);
 
+/* Is the current task the only one in @group, to which the caller has another reference? */
+bool sol_member_is_alone(const struct sol_group *group);
+
 /**
  * sol_member_stay_all() - sol_stay_tasks() for all tasks of a group
  * @group: referenced by the caller
@@ -140,10 +143,11 @@ nodemask_t sol_member_nodemask(struct task_struct *task);
 
 /**
  * sol_member_check_all() - may all tasks of a group use its new cells?
- * @group: sol_group_mutex is held
+ * @group: sol_group_mutex is held; if the current task is in it, the caller has a reference
+ *	beside that of the task
  * @cells: NULL: it will not colour, so that all may
  *
- * Return: 0; -EINVAL and words: a task may use no node of @cells.
+ * Return: 0; -EINVAL and words: a task may use no node of @cells, which lack one of before.
  */
 int sol_member_check_all(struct sol_group *group, const struct sol_cells *cells);
 

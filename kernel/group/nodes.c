@@ -145,11 +145,18 @@ int sol_member_check_process(struct sol_group *group, struct task_struct *proces
 int sol_member_check_all(struct sol_group *group, const struct sol_cells *cells)
 {
 	struct fit fit = { .colored = cells ? cells_nodes(cells) : 0 };
+	const struct sol_cells *old = cells_of(group);
 	struct task_struct *process, *task;
 	bool all = true;
 
 	if (!cells || atomic_read(&group->refs) <= 1)
 		return 0;
+	/* Who has as many nodes as before loses none. A fault that grows a group comes here. */
+	if (old && !(cells_nodes(old) & ~fit.colored))
+		return 0;
+	/* Any user may ask for itself (control/mmap_abi.c): no other task is looked at. */
+	if (sol_member_is_alone(group))
+		return fits(&fit, current) ? 0 : refuse_nodes(group, &fit);
 	rcu_read_lock();
 	for_each_process_thread(process, task) {
 		all = group_id_of(task) != group->id || fits(&fit, task);
