@@ -10,12 +10,13 @@
  * their calls, however many, replace none of a command's. They read none of other users:
  * sentences name colours and tasks.
  *
- * Locking: a mutex keeps sentences whole. A spinlock guards the list of silent threads,
- * which so wait for no reader.
+ * Locking: a mutex keeps sentences whole. A spinlock guards the table of silent threads,
+ * which so wait for no reader. They may be many, of any user: none looks at the others.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/export.h>
+#include <linux/hashtable.h>
 #include <linux/kernel.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
@@ -98,20 +99,20 @@ static struct sentence *begin(void)
 /* ---- Silence ---- */
 
 static DEFINE_SPINLOCK(silent_lock);
-static LIST_HEAD(silent);
+static DEFINE_HASHTABLE(silent, 10);	/* by task */
 
 void sol_silence_begin(struct sol_silence *silence)
 {
 	silence->task = current;
 	spin_lock(&silent_lock);
-	list_add(&silence->link, &silent);
+	hash_add(silent, &silence->link, (unsigned long)current);
 	spin_unlock(&silent_lock);
 }
 
 void sol_silence_end(struct sol_silence *silence)
 {
 	spin_lock(&silent_lock);
-	list_del(&silence->link);
+	hash_del(&silence->link);
 	spin_unlock(&silent_lock);
 }
 
@@ -121,7 +122,7 @@ static bool is_silent(void)
 	bool found = false;
 
 	spin_lock(&silent_lock);
-	list_for_each_entry(silence, &silent, link)
+	hash_for_each_possible(silent, silence, link, (unsigned long)current)
 		found |= silence->task == current;
 	spin_unlock(&silent_lock);
 	return found;

@@ -24,11 +24,11 @@ int sol_no_memory(const char *what);
 
 /**
  * struct sol_silence - what a thread does that is no command
- * @link: in a list
+ * @link: in a table
  * @task: the thread
  */
 struct sol_silence {
-	struct list_head link;
+	struct hlist_node link;
 	struct task_struct *task;
 };
 
