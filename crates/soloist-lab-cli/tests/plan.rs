@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -125,6 +126,43 @@ fn the_report_says_what_was_measured_and_of_what_it_was_made() {
     ] {
         assert!(page.contains(words), "{words}");
     }
+}
+
+/// A pipe has its text only once, and the report quotes it.
+#[test]
+fn a_task_file_may_be_a_pipe() {
+    let dir = TempDir::new().unwrap();
+    let (input, mut shell) = std::io::pipe().unwrap();
+    shell.write_all(TASKS.as_bytes()).unwrap();
+    drop(shell);
+    let out = Command::new(env!("CARGO_BIN_EXE_soloist-lab"))
+        .args(["plan", "/dev/stdin", "--report", "e.html"])
+        .current_dir(dir.path())
+        .stdin(input)
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{out:?}");
+    let page = fs::read_to_string(dir.path().join("e.html")).unwrap();
+    assert!(page.contains("wcet = &quot;200 us&quot;"), "{page}");
+}
+
+#[test]
+fn a_measurement_without_end_is_refused_before_anything_is_played() {
+    let dir = TempDir::new().unwrap();
+    let words = [
+        "--report",
+        "e.html",
+        "--gantt",
+        "g.svg",
+        "--measured",
+        "/dev/zero",
+    ];
+    let said = refused(dir.path(), &words);
+    assert!(
+        said.contains("--measured /dev/zero: it has more than 256 MiB"),
+        "{said}"
+    );
+    assert!(!dir.path().join("g.svg").exists());
 }
 
 /// Refused with the line, by the status of what is written wrong.

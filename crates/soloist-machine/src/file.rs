@@ -247,25 +247,48 @@ const MOST_BYTES: u64 = 256 << 20;
 /// When it can't be read, has more than 256 MiB, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<(String, String), FileError> {
     let file = path.display().to_string();
-    let mut bytes = Vec::new();
-    let opened = File::open(path).map(|opened| opened.take(MOST_BYTES + 1));
-    match opened.and_then(|mut opened| opened.read_to_end(&mut bytes)) {
-        Ok(size) if size as u64 <= MOST_BYTES => {}
-        Ok(_) => return Err(FileError::whole(file, TOO_LARGE)),
-        Err(error) => return Err(FileError::whole(file, error.to_string())),
+    let text = text_of(read_bytes(path)?, &file)?;
+    Ok((text, file))
+}
+
+/// A file's bytes.
+///
+/// # Errors
+/// When it can't be read, or has more than 256 MiB.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, FileError> {
+    let file = path.display().to_string();
+    match File::open(path) {
+        Ok(opened) => bytes_of(opened, &file),
+        Err(error) => Err(FileError::whole(file, error.to_string())),
     }
-    String::from_utf8(bytes).map_or_else(
-        |error| {
-            let at = error.utf8_error().valid_up_to();
-            let message = format!(
-                "byte {:#04x} is no text: save the file as UTF-8, if it is the right one",
-                error.as_bytes()[at]
-            );
-            let line = line_at(error.as_bytes(), at);
-            Err(FileError::in_line(&file, line, message))
-        },
-        |text| Ok((text, file.clone())),
-    )
+}
+
+/// The text of what is open already, standard input say; errors call it `file`.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn text_from(open: impl Read, file: &str) -> Result<String, FileError> {
+    text_of(bytes_of(open, file)?, file)
+}
+
+fn bytes_of(open: impl Read, file: &str) -> Result<Vec<u8>, FileError> {
+    let mut bytes = Vec::new();
+    match open.take(MOST_BYTES + 1).read_to_end(&mut bytes) {
+        Ok(size) if size as u64 <= MOST_BYTES => Ok(bytes),
+        Ok(_) => Err(FileError::whole(file, TOO_LARGE)),
+        Err(error) => Err(FileError::whole(file, error.to_string())),
+    }
+}
+
+fn text_of(bytes: Vec<u8>, file: &str) -> Result<String, FileError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let message = format!(
+            "byte {:#04x} is no text: save the file as UTF-8, if it is the right one",
+            error.as_bytes()[at]
+        );
+        FileError::in_line(file, line_at(error.as_bytes(), at), message)
+    })
 }
 
 const TOO_LARGE: &str = "it has more than 256 MiB: is it the right file?";
@@ -351,6 +374,8 @@ mod tests {
     fn a_file_without_end_is_refused() {
         let error = read_text(Path::new("/dev/zero")).unwrap_err();
         assert_eq!(error.to_string(), format!("/dev/zero: {TOO_LARGE}"));
+        let error = text_from(std::io::repeat(b' '), "standard input").unwrap_err();
+        assert_eq!(error.to_string(), format!("standard input: {TOO_LARGE}"));
     }
 
     #[test]

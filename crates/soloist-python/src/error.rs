@@ -83,12 +83,6 @@ impl From<PlanError> for Refused {
     }
 }
 
-impl From<std::io::Error> for Refused {
-    fn from(error: std::io::Error) -> Self {
-        Self::from(error.to_string())
-    }
-}
-
 impl From<String> for Refused {
     fn from(message: String) -> Self {
         Self(FileError::whole("", message))

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::Serialize;
-use soloist_machine::file::plain;
+use soloist_machine::file::{plain, read_bytes};
 use soloist_machine::FileError;
 
 /// An error of a recording.
@@ -41,8 +41,7 @@ pub(crate) fn io(file: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
 
 /// Reads a file of JSON.
 pub(crate) fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T> {
-    let text = std::fs::read(file).map_err(io(file))?;
-    serde_json::from_slice(&text).map_err(|error| json(file, &error))
+    serde_json::from_slice(&read_bytes(file)?).map_err(|error| json(file, &error))
 }
 
 /// Writes one, for people to read.

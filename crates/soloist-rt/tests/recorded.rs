@@ -71,7 +71,7 @@ fn tasks(dir: &Path, text: &str) -> TaskSet {
         .unwrap_err()
         .to_string()
         .contains("--profile"));
-    file::read_to_fill(&path).unwrap()
+    file::parse_to_fill(text, &path.display().to_string()).unwrap()
 }
 
 #[test]
@@ -127,9 +127,8 @@ fn what_has_no_counters_is_named_with_its_line() {
     );
     // Recordings of nobody: likely the wrong folder.
     let known = TASKS.replace("ipc = 0.5\n\n", "ipc = 0.5\nmpki = 3\n\n");
-    let path = dir.path().join("known.toml");
-    std::fs::write(&path, known.replace("\"walk\"", "\"run\"")).unwrap();
-    let mut set = file::read_to_fill(&path).unwrap();
+    let known = known.replace("\"walk\"", "\"run\"");
+    let mut set = file::parse_to_fill(&known, "known.toml").unwrap();
     let why = fill(&mut set, &platform, dir.path())
         .unwrap_err()
         .to_string();

@@ -25,9 +25,9 @@ pub enum Error {
     /// What was asked for cannot be had.
     #[error("{0}")]
     Refused(String),
-    /// A machine file is wrong, or has no virtual form.
+    /// A file that was named can't be read, or is wrong, or has no virtual form.
     #[error(transparent)]
-    Machine(#[from] soloist_machine::FileError),
+    File(#[from] soloist_machine::FileError),
     /// A program is missing on the host.
     #[error("{program} is not installed; `scripts/packages vm` installs it from Debian's package {package}")]
     NoProgram {

@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use soloist_machine::file::read_bytes;
+
 use crate::console;
 use crate::error::{io, Error};
 use crate::initramfs::Archive;
@@ -143,8 +145,7 @@ fn write_initramfs(spec: &Spec, path: &Path) -> Result<(), Error> {
         archive.file("layer", root.as_os_str().as_encoded_bytes())?;
     }
     if let Some(module) = &spec.module {
-        let code = fs::read(module).map_err(io(format!("cannot read {}", module.display())))?;
-        archive.file("soloist.ko", &code)?;
+        archive.file("soloist.ko", &read_bytes(module)?)?;
         archive.file("params", spec.params.as_bytes())?;
     }
     if spec.output == Output::Terminal {

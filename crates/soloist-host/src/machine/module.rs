@@ -1,9 +1,10 @@
 //! The module as a file: an installed one, one that was built in the source tree, or
 //! one that is built now.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use soloist_machine::file::read_bytes;
 
 use crate::machine::host::Host;
 use crate::HostError;
@@ -64,7 +65,7 @@ pub(crate) fn image(path: &Path) -> Result<Vec<u8>, HostError> {
         Some("xz") => "xz",
         Some("zst") => "zstd",
         Some("gz") => "gzip",
-        _ => return fs::read(path).map_err(|e| HostError::io(path, e)),
+        _ => return Ok(read_bytes(path)?),
     };
     let output = Command::new(tool).arg("-dc").arg(path).output();
     match output {
@@ -112,6 +113,8 @@ fn build(tree: &Path, release: &str) -> Result<(), HostError> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::fs;
 
     use super::*;
 

@@ -3,11 +3,10 @@
 mod host;
 mod say;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use serde::Serialize;
 use soloist_cli::complete;
 use soloist_cli::number::whole;
@@ -15,6 +14,7 @@ use soloist_cli::{out, status, Ctx, Misuse};
 use soloist_core::format_size;
 use soloist_host::config::Config;
 use soloist_host::control::check_event;
+use soloist_machine::file::{read_bytes, read_text};
 use soloist_machine::{known, FileError, Machine};
 use soloist_memory::Platform;
 use soloist_rt::model::recorded;
@@ -128,7 +128,7 @@ struct Report<'a> {
 /// Runs the command.
 pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     check_options(&args, ctx.json)?;
-    let mut set = read(&args)?;
+    let (mut set, given) = read(&args)?;
     let machine = machine(&args, &set)?;
     let platform = Platform::of(&machine)?;
     if let Some(dir) = &args.profile {
@@ -149,7 +149,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let head = say::head(&made.plan, &args.file.display().to_string(), &rests);
     let text = config.text_under(&head)?;
     if let Some(path) = &args.report {
-        write(path, &report(&args, &made, &text, &machine)?)?;
+        write(path, &report(&args, &given, &made, &text, &machine)?)?;
     }
     let refused = args
         .config
@@ -213,13 +213,40 @@ fn prints_file(args: &Args) -> bool {
     path.is_some_and(|path| path.as_os_str() == "-")
 }
 
-/// The task file.
-fn read(args: &Args) -> Result<TaskSet> {
-    match &args.profile {
-        Some(_) => file::read_to_fill(&args.file),
-        None => file::read(&args.file),
+/// Files of the user, each read once: a pipe has its text only once.
+struct Given {
+    /// Text of the task file.
+    tasks: String,
+    /// The measurement, where there is one.
+    measured: Option<(Input, Measured)>,
+}
+
+/// Reads the task file and the measurement.
+fn read(args: &Args) -> Result<(TaskSet, Given)> {
+    let (tasks, name) = read_text(&args.file).map_err(misuse)?;
+    let set = match &args.profile {
+        Some(_) => file::parse_to_fill(&tasks, &name),
+        None => file::parse(&tasks, &name),
+    };
+    let set = set.map_err(misuse)?;
+    let measured = args.measured.as_ref();
+    let measured = measured.map(|path| measurement(path, &set)).transpose()?;
+    Ok((set, Given { tasks, measured }))
+}
+
+/// The file of `--measured`: tasks of the set, as `soloist trace --json` saw them.
+fn measurement(path: &Path, set: &TaskSet) -> Result<(Input, Measured)> {
+    let wrong = |what: String| misuse(format!("--measured {}: {what}", path.display()));
+    let bytes = read_bytes(path).map_err(|error| wrong(error.message))?;
+    let seen: Measured = serde_json::from_slice(&bytes)
+        .map_err(|e| wrong(format!("not what `soloist trace --json` prints: {e}")))?;
+    let mut timed = set.tasks.iter().filter(|task| task.release.is_some());
+    if !timed.any(|task| seen.task(&task.name).is_some()) {
+        let what = "none of its tasks has a deadline in the task file";
+        return Err(wrong(what.to_owned()));
     }
-    .map_err(misuse)
+    let name = path.display().to_string();
+    Ok((Input::of("measured", &name, &bytes), seen))
 }
 
 /// The machine that the command or the task file names.
@@ -373,40 +400,29 @@ fn misuse(error: impl std::fmt::Display) -> anyhow::Error {
 }
 
 /// The document for a certification; `config` is the plan's.
-fn report(args: &Args, made: &Made, config: &str, machine: &Machine) -> Result<String> {
-    let tasks = fs::read_to_string(&args.file).with_context(|| args.file.display().to_string())?;
+fn report(
+    args: &Args,
+    given: &Given,
+    made: &Made,
+    config: &str,
+    machine: &Machine,
+) -> Result<String> {
     let mut inputs = inputs::recordings(&made.plan.set)?;
     let text = made.machine_text.as_bytes();
     inputs.insert(0, Input::of("machine", &machine.file, text));
-    let mut measured = None;
-    if let Some(path) = &args.measured {
-        let name = path.display().to_string();
-        let bytes = fs::read(path).with_context(|| name.clone())?;
-        let seen: Measured = serde_json::from_slice(&bytes).map_err(|e| {
-            Misuse(format!(
-                "--measured {name}: not what `soloist trace --json` prints: {e}"
-            ))
-        })?;
-        let analysed = &made.plan.analysis;
-        if !analysed.iter().any(|a| seen.task(&a.task).is_some()) {
-            let what = format!("--measured {name}: none of its tasks is one of the plan's");
-            return Err(Misuse(what).into());
-        }
-        inputs.push(Input::of("measured", &name, &bytes));
-        measured = Some(seen);
-    }
+    inputs.extend(given.measured.iter().map(|(input, _)| input.clone()));
     let objection = made.event.as_ref().and_then(|e| e.objection.as_deref());
     Ok(evidence::html(
         &made.plan,
         &made.check,
         &evidence::Source {
             file: &args.file.display().to_string(),
-            tasks: &tasks,
+            tasks: &given.tasks,
             config,
             inputs: &inputs,
             grounds: &made.grounds,
             event: objection,
-            measured: measured.as_ref(),
+            measured: given.measured.as_ref().map(|(_, seen)| seen),
             command: &typed(args, &made.plan),
             version: env!("CARGO_PKG_VERSION"),
             seed: args.seed,

@@ -1,12 +1,13 @@
 //! What a verdict rests on beside the analysis: the machine's file, how far that can
 //! be trusted, and which of its figures nobody vouches for.
 
+use std::fmt;
 use std::path::Path;
-use std::{fmt, fs, io};
 
 use serde::Serialize;
 use soloist_machine::about::Trust;
-use soloist_machine::{known, Machine};
+use soloist_machine::file::read_text;
+use soloist_machine::{known, FileError, Machine};
 use soloist_memory::platform::{data_caches, USUAL_CLOCK_MHZ};
 use soloist_memory::Platform;
 
@@ -124,13 +125,12 @@ impl Grounds {
 /// The text of a machine's file.
 ///
 /// # Errors
-/// When the file can't be read.
-pub fn machine_text(machine: &Machine) -> io::Result<String> {
+/// As [`read_text`].
+pub fn machine_text(machine: &Machine) -> Result<String, FileError> {
     let name = &machine.about.name;
     match known::text(name).filter(|_| machine.file == format!("machines/{name}.toml")) {
         Some(text) if !Path::new(&machine.file).exists() => Ok(text.to_owned()),
-        _ => fs::read_to_string(&machine.file)
-            .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", machine.file))),
+        _ => Ok(read_text(Path::new(&machine.file))?.0),
     }
 }
 

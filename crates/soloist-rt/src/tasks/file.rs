@@ -117,17 +117,7 @@ type Wrong = (Range<usize>, String);
 /// If it cannot be read, or as [`parse`].
 pub fn read(path: &Path) -> Result<TaskSet, FileError> {
     let (text, file) = read_text(path)?;
-    parse_any(&text, &file, false)
-}
-
-/// As [`read`], but `mpki` may be missing where recordings say it
-/// ([`crate::model::recorded`]); it is 0 then.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_to_fill(path: &Path) -> Result<TaskSet, FileError> {
-    let (text, file) = read_text(path)?;
-    parse_any(&text, &file, true)
+    parse(&text, &file)
 }
 
 /// Reads the text of a task file; `file` is its name in messages, and from its
@@ -137,6 +127,15 @@ pub fn read_to_fill(path: &Path) -> Result<TaskSet, FileError> {
 /// With the line: what was wrong and what to change.
 pub fn parse(text: &str, file: &str) -> Result<TaskSet, FileError> {
     parse_any(text, file, false)
+}
+
+/// As [`parse`], but `mpki` may be missing where recordings say it
+/// ([`crate::model::recorded`]); it is 0 then.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_to_fill(text: &str, file: &str) -> Result<TaskSet, FileError> {
+    parse_any(text, file, true)
 }
 
 fn parse_any(text: &str, file: &str, to_fill: bool) -> Result<TaskSet, FileError> {

@@ -2,12 +2,11 @@
 //! promises whether `soloist up` takes the file.
 
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use soloist_machine::file::read_text;
+use soloist_machine::file::{read_text, text_from};
 use soloist_machine::{About, Machine, Trust};
 
 use soloist_cli::out::{self, put};
@@ -15,9 +14,7 @@ use soloist_cli::Ctx;
 
 pub(super) fn read_input(path: &Path) -> Result<String> {
     if path.as_os_str() == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text)?;
-        return Ok(text);
+        return Ok(text_from(std::io::stdin().lock(), "standard input")?);
     }
     Ok(read_text(path)?.0)
 }
