@@ -29,6 +29,8 @@ pub mod proof;
 pub mod refusal;
 mod relax;
 
+use std::fmt;
+
 use serde::Serialize;
 use soloist_core::time::Time;
 use soloist_memory::Platform;
@@ -83,10 +85,20 @@ pub struct Assignment {
 pub struct Relaxation {
     /// The task that misses.
     pub task: String,
-    /// Time by which it misses.
-    pub misses_by: Time,
+    /// Time by which it misses, or more; `None`: no bound says how late it can be.
+    pub misses_by: Option<Time>,
     /// The change that helps, in words.
     pub change: String,
+}
+
+impl fmt::Display for Relaxation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.misses_by {
+            Some(time) => write!(f, "{} misses by {time} or more", self.task)?,
+            None => write!(f, "no bound says by how much {} misses", self.task)?,
+        }
+        write!(f, ": {}", self.change)
+    }
 }
 
 /// A plan, or the nearest to one.

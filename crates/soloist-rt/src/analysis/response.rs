@@ -53,6 +53,15 @@ impl Answer {
     pub fn is_bounded(&self) -> bool {
         self.holds || self.memory.0 < UNBOUNDED_PS
     }
+
+    /// How long it waits for other cores' memory traffic, for people.
+    #[must_use]
+    pub fn waits(&self) -> String {
+        match self.is_bounded() {
+            true => self.memory.to_string(),
+            false => "no bound".to_owned(),
+        }
+    }
 }
 
 /// Said of a wait that nothing bounds, where a deadline is missed: a day.

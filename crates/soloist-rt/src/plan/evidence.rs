@@ -229,7 +229,7 @@ fn analysis(plan: &Plan, check: &Check, measured: Option<&Measured>) -> Markup {
             (sample(measured))
         }
         @for r in &plan.relaxations {
-            p { (r.task) " misses by " (time(r.misses_by)) " or more: " (r.change) "." }
+            p { (r) "." }
         }
     }
 }
@@ -251,7 +251,7 @@ fn row(answer: &Answer, of: &Assignment, check: &Check, measured: Option<&Measur
             td { (time(answer.deadline)) }
             td { (time(answer.alone)) }
             td { (time(answer.preempted)) }
-            td { (time(answer.memory)) }
+            td { (answer.waits()) }
             td {
                 @match (answer.response, answer.holds) {
                     (Some(response), _) => { (time(response)) }

@@ -75,7 +75,7 @@ pub(crate) fn relaxed(platform: &Platform, asked: &TaskSet, mut plan: Plan) -> P
         Some(Relaxation {
             change: ways.join(", or "),
             task: answer.task.clone(),
-            misses_by: Time(short(answer)),
+            misses_by: answer.is_bounded().then(|| Time(short(answer))),
         })
     });
     plan.relaxations = relaxations.collect();
@@ -87,7 +87,7 @@ fn short(answer: &Answer) -> u64 {
 }
 
 /// What a task is told that holds if all others do.
-const OTHERS_FIRST: &str = "make the others hold: nothing stops a job at its deadline, so no bound says what a task that misses does to memory after that";
+const OTHERS_FIRST: &str = "make the others hold (nothing stops a job at its deadline, so no bound says what a task that misses does to memory after that)";
 
 /// What would make a task hold, in words; `None`: it has no deadline.
 fn ways(

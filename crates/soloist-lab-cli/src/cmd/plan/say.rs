@@ -50,11 +50,7 @@ pub fn head(plan: &Plan, file: &str, rests: &[String]) -> String {
 
 /// Who misses, and what would be enough.
 pub fn misses(plan: &Plan) -> Vec<String> {
-    let misses = plan.relaxations.iter();
-    let line = |r: &soloist_rt::plan::Relaxation| {
-        format!("{} misses by {} or more: {}", r.task, r.misses_by, r.change)
-    };
-    misses.map(line).collect()
+    plan.relaxations.iter().map(ToString::to_string).collect()
 }
 
 /// All of it, for people.
@@ -149,10 +145,6 @@ fn proof(plan: &Plan, check: &Check) -> Table {
             (None, false) if !answer.is_bounded() => "no bound".to_owned(),
             (None, false) => format!("+{} at least", Time(answer.slack_ps.unsigned_abs())),
         };
-        let memory = match answer.is_bounded() {
-            true => answer.memory.to_string(),
-            false => "no bound".to_owned(),
-        };
         let word = if answer.holds { "holds" } else { "not proved" };
         proof.add_row([
             &answer.task,
@@ -160,7 +152,7 @@ fn proof(plan: &Plan, check: &Check) -> Table {
             &response,
             &answer.alone.to_string(),
             &answer.preempted.to_string(),
-            &memory,
+            &answer.waits(),
             &played,
             word,
         ]);
