@@ -35,4 +35,4 @@ pub mod weigh;
 
 pub use ctx::{check_files, status, Ctx, Misuse};
 pub use program::{json_wanted, run, Cli};
-pub use table::{table, terminal_width, Table};
+pub use table::{behind, table, terminal_width, Table};

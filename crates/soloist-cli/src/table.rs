@@ -49,6 +49,26 @@ pub fn terminal_width() -> Option<usize> {
     width.map(usize::from)
 }
 
+/// `text` behind `head`; on a terminal in lines that it has room for, each under the
+/// beginning of the text.
+#[must_use]
+pub fn behind(head: &str, text: &str) -> String {
+    match terminal_width() {
+        Some(width) => behind_within(head, text, width),
+        None => format!("{head}{text}"),
+    }
+}
+
+fn behind_within(head: &str, text: &str, width: usize) -> String {
+    let indent = wide(head);
+    let room = width.saturating_sub(indent);
+    if room < usize::from(WORD) {
+        return format!("{head}{text}");
+    }
+    let next = format!("\n{}", " ".repeat(indent));
+    format!("{head}{}", folded(text, room).join(&next))
+}
+
 impl Table {
     /// Its text, without blanks at the ends of lines.
     #[must_use]
@@ -135,7 +155,8 @@ impl Table {
             let widths = std::iter::once(first).chain(between.iter().copied());
             let texts = row[1..last].iter().map(String::as_str);
             lines.push(line(std::iter::once(name).chain(texts).zip(widths)));
-            lines.extend(folded(&row[last], width.saturating_sub(INDENT)));
+            let below = folded(&row[last], width.saturating_sub(INDENT));
+            lines.extend(below.iter().map(|text| " ".repeat(INDENT) + text));
         }
         Some(lines.join("\n"))
     }
@@ -181,17 +202,28 @@ fn line<'a>(cells: impl Iterator<Item = (&'a str, usize)>) -> String {
     cells.collect::<String>().trim_end().to_owned()
 }
 
-/// The words of a text in lines of at most `width` columns, each behind an [`INDENT`].
+/// The words of a text in lines of at most `width` columns. A command in backticks is one word
+/// where a line has room for it, for it is copied.
 fn folded(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if wide(line) + 1 + wide(word) <= width => *line += &format!(" {word}"),
-            _ => lines.push(word.to_owned()),
+        match words.last_mut() {
+            Some(open) if open.matches('`').count() % 2 == 1 => *open += &format!(" {word}"),
+            _ => words.push(word.to_owned()),
         }
     }
-    let indented = lines.into_iter();
-    indented.map(|line| " ".repeat(INDENT) + &line).collect()
+    let parts = |word: String| match wide(&word) <= width {
+        true => vec![word],
+        false => word.split(' ').map(str::to_owned).collect(),
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.into_iter().flat_map(parts) {
+        match lines.last_mut() {
+            Some(line) if wide(line) + 1 + wide(&word) <= width => *line += &format!(" {word}"),
+            _ => lines.push(word),
+        }
+    }
+    lines
 }
 
 /// The texts of a row's cells.
@@ -288,6 +320,29 @@ mod tests {
         for width in [100, 40, 30, 24, 10] {
             assert!(table.within(width).contains("85.0"), "{width}");
         }
+    }
+
+    /// A check of `doctor`: a command of its hint can be copied.
+    #[test]
+    fn a_text_is_folded_beside_its_head() {
+        let said = behind_within(
+            "ok  map  ",
+            "none: `soloist up` loads it, then look again",
+            34,
+        );
+        let lines = [
+            "ok  map  none: `soloist up` loads",
+            "         it, then look again",
+        ];
+        assert_eq!(said, lines.join("\n"));
+        let said = behind_within("ok  map  ", "not loaded: run `soloist up`", 34);
+        assert_eq!(said, "ok  map  not loaded: run\n         `soloist up`");
+        let long = behind_within("ok  map  ", "`soloist map detect --output FILE`", 34);
+        assert_eq!(long.lines().count(), 2, "{long}");
+        assert_eq!(
+            behind_within("ok  map  ", "not loaded", 20),
+            "ok  map  not loaded"
+        );
     }
 
     /// Figures of few rows are read beside each other.

@@ -8,7 +8,7 @@ use soloist_host::observe::{examine_for, verdict, Check, Status};
 
 use soloist_cli::complete;
 use soloist_cli::machine::named;
-use soloist_cli::Ctx;
+use soloist_cli::{behind, Ctx};
 
 /// Check what this machine supports, and say what to do about what is missing.
 #[derive(Debug, clap::Args)]
@@ -44,10 +44,12 @@ fn print(checks: &[Check], ctx: &Ctx) -> Result<()> {
             Status::Warn => ctx.paint(33, "warn"),
             Status::Fail => ctx.paint(31, "FAIL"),
         };
-        outln!("{mark}  {:width$}  {}", check.name, check.found)?;
+        let head = format!("{mark}  {:width$}  ", check.name);
+        outln!("{}", behind(&head, &check.found))?;
         if let Some(next) = &check.next {
-            outln!("      {:width$}  -> {next}", "")?;
+            let head = format!("      {:width$}  -> ", "");
+            outln!("{}", behind(&head, next))?;
         }
     }
-    outln!("{}", verdict(checks))
+    outln!("{}", behind("", &verdict(checks)))
 }

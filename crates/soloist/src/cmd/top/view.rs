@@ -15,6 +15,8 @@ use super::{Column, Watch, COLUMNS};
 
 /// Blanks between two columns.
 const SPACING: usize = 2;
+/// Letters of a column at most, so that a long name leaves room for figures.
+const WIDEST: usize = 40;
 
 /// Columns that a narrow terminal does without, by their keys; the first goes
 /// first. Piped, the table has them all.
@@ -119,7 +121,7 @@ impl View {
             Line::styled(column.head, style)
         });
         let rows = self.groups.iter().map(|group| {
-            let cells = columns.iter().map(|column| (column.cell)(group));
+            let cells = columns.iter().map(|column| cell(column, group));
             Row::new(cells).style(self.style(group))
         });
         let widths = columns
@@ -146,9 +148,8 @@ impl View {
     }
 
     fn width(&self, column: &Column) -> usize {
-        let cells = self.groups.iter().map(|g| (column.cell)(g).chars().count());
-        let widest = cells.chain([column.head.len()]).max().unwrap_or(0);
-        widest.min(40)
+        let cells = self.groups.iter().map(|g| cell(column, g).chars().count());
+        cells.chain([column.head.len()]).max().unwrap_or(0)
     }
 
     /// Red: pages leave their colour now; yellow: some are out of it.
@@ -208,6 +209,15 @@ impl View {
     }
 }
 
+/// A group's text in a column; one that is too long ends with a mark.
+fn cell(column: &Column, group: &GroupRates) -> String {
+    let text = (column.cell)(group);
+    match text.chars().count() > WIDEST {
+        true => text.chars().take(WIDEST - 1).chain(['…']).collect(),
+        false => text,
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
@@ -218,8 +228,12 @@ mod tests {
 
     /// The view's lines on a terminal of `width` columns.
     fn drawn(width: u16, sort: char) -> Vec<String> {
+        drawn_of("video#3", width, sort)
+    }
+
+    fn drawn_of(name: &str, width: u16, sort: char) -> Vec<String> {
         let group = GroupRates {
-            name: "video#3".to_owned(),
+            name: name.to_owned(),
             implicit: true,
             bank_sets: "0-3,8".to_owned(),
             tasks: 12,
@@ -261,6 +275,14 @@ mod tests {
             assert!(words.iter().any(|w| w.trim() == by), "{width}: {words:?}");
             assert!(lines[1].contains("video#3"), "{width}: {}", lines[1]);
         }
+    }
+
+    #[test]
+    fn a_name_that_is_cut_says_so() {
+        let lines = drawn_of(&"n".repeat(64), 80, 'n');
+        let cut = format!("{}…  ", "n".repeat(39));
+        assert!(lines[1].contains(&cut), "{}", lines[1]);
+        assert!(lines[0].contains("IN COLOUR"), "{}", lines[0]);
     }
 
     #[test]
