@@ -160,3 +160,19 @@ pub fn check_files(files: &[(&str, Option<&Path>)]) -> Result<()> {
     }
     Ok(())
 }
+
+/// Refuses a directory of results that could not be made, before the minutes that they take.
+///
+/// # Errors
+/// That something else has its name, or that of a directory above it.
+pub fn check_folder(option: &str, dir: Option<&Path>) -> Result<()> {
+    let there = dir.and_then(|dir| dir.ancestors().find(|one| one.exists()));
+    match there.filter(|there| !there.is_dir()) {
+        None => Ok(()),
+        Some(file) => {
+            let file = file.display();
+            let why = format!("{option}: {file} is no directory: name another place");
+            Err(Misuse(why).into())
+        }
+    }
+}

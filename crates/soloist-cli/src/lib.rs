@@ -33,6 +33,6 @@ pub mod rules;
 mod table;
 pub mod weigh;
 
-pub use ctx::{check_files, status, Ctx, Misuse};
+pub use ctx::{check_files, check_folder, status, Ctx, Misuse};
 pub use program::{json_wanted, run, Cli};
 pub use table::{behind, table, terminal_width, Table};

@@ -404,6 +404,24 @@ fn a_file_that_can_t_be_written_is_refused_before_anything_runs() {
     }
 }
 
+#[test]
+fn a_file_is_no_folder_of_outcomes() {
+    let dir = folder();
+    for place in ["mine.toml", "mine.toml/out"] {
+        let said = refused(dir.path(), &["run", "./mine.toml", "--out", place]);
+        assert!(said.contains("--out: mine.toml is no directory"), "{said}");
+    }
+    for words in [&["report", "mine.toml"][..], &["compare", "mine.toml", "."]] {
+        let failed = lab(dir.path(), words);
+        let said = String::from_utf8(failed.stderr).unwrap();
+        assert_eq!(failed.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("mine.toml: ") && said.contains("`soloist lab run --out`"),
+            "{said}"
+        );
+    }
+}
+
 /// Task `a_a` in mode `vanilla` and task `a` alone would both be `buddy_vanilla_a_a_time`.
 #[test]
 fn two_values_of_one_name_are_refused() {

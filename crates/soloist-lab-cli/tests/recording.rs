@@ -133,6 +133,36 @@ fn a_replay_takes_no_option_that_changes_nothing() {
     assert!(said.contains(why), "{said}");
 }
 
+#[test]
+fn a_full_disk_and_a_file_in_the_way_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_soloist-lab"));
+    command
+        .args(["sim", "export", "rec"])
+        .current_dir(dir.path());
+    let ended = command.stdout(full).output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("soloist: standard output: No space"),
+        "{said}"
+    );
+    for (words, option) in [
+        ("sim import --format dramsim3 -o same trace", "--out"),
+        ("sim replay rec --export same", "--export"),
+    ] {
+        let refused = soloist(dir.path(), words);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains(&format!("{option}: same is no directory")),
+            "{said}"
+        );
+    }
+}
+
 /// A recording is a directory: one named `-` nobody would look for.
 #[test]
 fn standard_output_takes_no_recording() {

@@ -32,6 +32,12 @@ pub fn vacant(dir: &Path) -> std::result::Result<(), String> {
             "a recording is a directory, which standard output can't take: name one".to_owned(),
         );
     }
+    if dir.exists() && !dir.is_dir() {
+        return Err(format!(
+            "{} is no directory: name one, or a place where nothing is",
+            dir.display()
+        ));
+    }
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     for entry in entries {
         let (name, dir) = (entry.file_name(), dir.display());

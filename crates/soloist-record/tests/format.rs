@@ -526,6 +526,7 @@ fn a_folder_with_a_part_of_a_recording_takes_no_other() {
         let file = dir.path().join(part);
         fs::write(&file, "").unwrap();
         assert!(vacant(dir.path()).is_err(), "{part}");
+        assert!(vacant(&file).unwrap_err().contains("no directory"));
         fs::remove_file(file).unwrap();
     }
 }

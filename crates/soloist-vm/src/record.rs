@@ -112,6 +112,7 @@ pub fn record(
     let arch = spec.kernel.arch();
     let (qemu, plugin) = recorder(arch, root)?;
     let out = &order.out;
+    vacant(out).map_err(Error::Refused)?;
     let is_new = !out.exists();
     fs::create_dir_all(out).map_err(io(format!("cannot make {}", out.display())))?;
     let out = out

@@ -22,7 +22,10 @@ pub fn file(folder: &Path, id: &str) -> PathBuf {
 /// When a file can't be read, or is no outcome.
 pub fn read(folder: &Path) -> Result<Vec<ExperimentOutcome>, FileError> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-    let wrong = |e: io::Error| FileError::whole(folder.display().to_string(), e.to_string());
+    let wrong = |e: io::Error| {
+        let what = format!("{e}: name a directory that `soloist lab run --out` wrote");
+        FileError::whole(folder.display().to_string(), what)
+    };
     let paths = entries
         .map_err(wrong)?
         .into_iter()

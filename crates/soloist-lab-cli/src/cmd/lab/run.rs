@@ -76,6 +76,7 @@ impl Run {
             ("--csv", self.csv.as_deref()),
             ("--verdicts", self.verdicts.as_deref()),
         ])?;
+        soloist_cli::check_folder("--out", self.out.as_deref())?;
         let (typed, experiments) = self.experiments(&names, ctx)?;
         if let Some(dir) = &self.out {
             check_distinct(experiments.iter().map(|one| one.listed().name))?;

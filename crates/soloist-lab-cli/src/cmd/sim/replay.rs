@@ -19,8 +19,7 @@ use super::{damage, no_machine, recorded};
 use soloist_cli::complete;
 use soloist_cli::number::whole;
 use soloist_cli::progress::Steps;
-use soloist_cli::status;
-use soloist_cli::{Ctx, Misuse};
+use soloist_cli::{check_folder, status, Ctx, Misuse};
 
 /// Lines of each processor, unless told otherwise.
 const LINES: usize = 20_000_000;
@@ -128,6 +127,7 @@ impl Replay {
             let why = format!("`{co_runner}` behind --: co-runners of --on-silicon; else name recordings before it");
             return Err(Misuse(why).into());
         }
+        check_folder("--export", self.export.as_deref())?;
         let placements = self.placements()?;
         let metas = self.metas()?;
         self.check_effects(&placements, &metas)?;

@@ -1,10 +1,11 @@
 //! `soloist sim export`, `soloist sim import`: recordings as other tools' traces, and
 //! traces as recordings.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 use soloist_play::import::{self, import, Target};
 use soloist_record::export::{export, Format};
@@ -71,8 +72,8 @@ impl Export {
         };
         errln!("{}", format.lost());
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-        export(&part.program, lane, format, &mut out)?;
-        std::io::Write::flush(&mut out)?;
+        let done = export(&part.program, lane, format, &mut out).and_then(|_| out.flush());
+        done.context("standard output")?;
         Ok(status(damage([&part]).is_empty()))
     }
 }
