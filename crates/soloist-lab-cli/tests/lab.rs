@@ -111,6 +111,22 @@ fn a_run_names_the_command_that_repeats_it() {
     assert!(said.contains(&repeats), "{said}");
 }
 
+/// Else the totals look like those that the pages print of the whole.
+#[test]
+fn the_totals_of_small_runs_say_that_they_are() {
+    let dir = folder();
+    let other = SCENARIO.replace("\"mine\"", "\"other\"");
+    fs::write(dir.path().join("other.toml"), other).unwrap();
+    let files = ["run", "./mine.toml", "./other.toml", "--seeds", "1"];
+    for small in [&[][..], &["--small"]] {
+        let out = lab(dir.path(), &[&files, small].concat());
+        let said = String::from_utf8(out.stdout).unwrap();
+        assert!(said.contains("\n2 experiments in "), "{said}");
+        let tells = said.contains("\n--small: less work and fewer seeds");
+        assert_eq!(tells, !small.is_empty(), "{said}");
+    }
+}
+
 #[test]
 fn check_refuses_what_run_would() {
     let dir = folder();

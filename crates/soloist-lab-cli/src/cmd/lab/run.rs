@@ -90,7 +90,7 @@ impl Run {
         if ctx.json {
             ctx.print_json(&serde_json::to_value(&outcomes)?)?;
         } else {
-            sum_up(&judged, began.elapsed())?;
+            self.sum_up(&judged, began.elapsed())?;
         }
         let missed = |v: &Verdict| v.counts() && v.holds != Some(true);
         let any = judged.iter().any(|j| j.verdicts.iter().any(missed));
@@ -192,6 +192,24 @@ impl Run {
             Some(error) => Err(error),
             None => Ok(outcomes.into_iter().flatten().collect()),
         }
+    }
+
+    /// The totals of several experiments.
+    fn sum_up(&self, judged: &[Judged], took: Duration) -> Result<()> {
+        let claims = || judged.iter().flat_map(|j| j.verdicts);
+        if judged.len() < 2 || claims().count() == 0 {
+            return Ok(());
+        }
+        outln!(
+            "{} experiments in {:.0} s: {}",
+            judged.len(),
+            took.as_secs_f64(),
+            Totals::of(claims()).sentence()
+        )?;
+        if self.repeats.small {
+            outln!("--small: less work and fewer seeds make wider intervals, so fewer claims hold than in full")?;
+        }
+        Ok(())
     }
 
     /// Where nothing but claims comes out, cases that no claim is about are left
@@ -334,19 +352,5 @@ fn print_answers(outcome: &ScenarioOutcome) -> Result<()> {
     }
     outln!("{table}")?;
     outln!("Slowdown: time over the task's time alone under Linux.")?;
-    Ok(())
-}
-
-fn sum_up(judged: &[Judged], took: Duration) -> Result<()> {
-    let claims = || judged.iter().flat_map(|j| j.verdicts);
-    if judged.len() > 1 && claims().count() > 0 {
-        let totals = Totals::of(claims());
-        outln!(
-            "{} experiments in {:.0} s: {}",
-            judged.len(),
-            took.as_secs_f64(),
-            totals.sentence()
-        )?;
-    }
     Ok(())
 }
