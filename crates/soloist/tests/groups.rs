@@ -135,6 +135,39 @@ fn a_group_to_run_in_is_made_only_if_asked_for() {
     assert_eq!(say(machine.path(), &["run", "--create", "--", "true"]).0, 2);
 }
 
+/// So is one whose maker was killed before it marked the group as its own.
+#[test]
+fn a_group_without_colours_or_tasks_is_told_and_not_taken_for_one_that_was_made() {
+    let machine = small();
+    let (_, said) = say(machine.path(), &["doctor"]);
+    assert!(!said.contains("groups without colours"), "{said}");
+    for (file, text) in [
+        ("bank_set", "\n"),
+        ("llc_color", "\n"),
+        ("reserve", "0\n"),
+        ("bandwidth", "off\n"),
+        ("exhaust", "fail\n"),
+        ("members", ""),
+        ("stats", "tasks 0\n"),
+    ] {
+        put(&machine, &format!("groups/left/{file}"), text);
+    }
+    let (_, said) = say(machine.path(), &["doctor"]);
+    assert!(
+        said.contains("groups without colours") && said.contains("`soloist group rm left`"),
+        "{said}"
+    );
+    let args = ["run", "--create", "--group", "left", "--", "true"];
+    let (status, said) = say(machine.path(), &args);
+    assert!(
+        status == 1 && said.contains("group left has no colours and no task"),
+        "{status}, {said}"
+    );
+    // Who doesn't ask for colours may have none.
+    let joined = ["run", "--group", "left", "--", "true"];
+    assert_eq!(say(machine.path(), &joined).0, 0);
+}
+
 #[test]
 fn a_cgroup_is_named_by_its_path_or_its_directory() {
     let machine = small();

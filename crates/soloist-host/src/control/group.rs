@@ -363,6 +363,27 @@ impl Group {
         self.get("ephemeral").is_ok_and(|state| state == "gone")
     }
 
+    /// Has it neither colours nor a reservation, and nobody in it? So is one whose maker was
+    /// killed at once.
+    pub(crate) fn is_bare(&self) -> Result<bool, HostError> {
+        let any = |value: String| !matches!(value.trim(), "" | "0" | "off");
+        for file in ["bank_set", "llc_color", "reserve"] {
+            if any(self.get(file)?) {
+                return Ok(false);
+            }
+        }
+        let bandwidth = self.get_if_there("bandwidth")?;
+        Ok(!bandwidth.is_some_and(any) && self.cgroups()?.is_empty() && self.is_empty()?)
+    }
+
+    /// Has it no task, in no pid namespace?
+    pub(crate) fn is_empty(&self) -> Result<bool, HostError> {
+        // Tasks of another namespace are counted, but not listed.
+        let stats = self.stats()?;
+        let none = stats.get("tasks").is_none_or(|n| n == "0");
+        Ok(none && self.tasks()?.is_empty())
+    }
+
     /// Keeps `bytes` in its lists beforehand, known to be zero.
     pub fn set_reserve(&self, bytes: u64) -> Result<(), HostError> {
         self.set("reserve", &bytes.to_string())

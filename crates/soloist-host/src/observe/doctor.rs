@@ -89,6 +89,7 @@ pub fn examine(host: &Host, map: Option<&AddrMap>) -> Vec<Check> {
         processors::isolation(host),
     ];
     checks.extend(groups::barred(host));
+    checks.extend(groups::bare(host));
     checks.extend(groups::intruded(host));
     checks.extend(memory::movable(host));
     checks

@@ -88,13 +88,10 @@ impl Group {
         let Some(_held) = is_of_a_run.then(|| self.hold()).transpose()?.flatten() else {
             return Ok(());
         };
-        // Tasks of another pid namespace are counted, but not listed.
-        let stats = self.stats()?;
-        let none = stats.get("tasks").is_none_or(|n| n == "0");
-        if none && self.tasks()?.is_empty() {
-            self.remove()?;
+        match self.is_empty()? {
+            true => self.remove(),
+            false => Ok(()),
         }
-        Ok(())
     }
 }
 

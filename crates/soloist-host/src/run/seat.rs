@@ -62,11 +62,13 @@ pub struct Ran {
 
 impl Seat {
     /// The group `name`, where it is there; refused where it is not, unless it may be
-    /// made: the name may be a typo.
+    /// made: the name may be a typo. Refused too where it should have been made with colours,
+    /// and has none.
     pub fn find(control: &Control, name: &str, create: bool) -> Result<Option<Group>, HostError> {
         match control.group(name) {
             Err(HostError::NoSuch { like, .. }) if !create => Err(no_group(control, name, &like)),
             Err(HostError::NoSuch { .. }) => Ok(None),
+            Ok(group) if create && group.is_bare().unwrap_or(false) => Err(bare(name)),
             found => found.map(Some),
         }
     }
@@ -274,5 +276,12 @@ fn no_group(control: &Control, name: &str, like: &str) -> HostError {
     };
     HostError::Other(format!(
         "there is no group {name:?}{like}: {there}; --create makes it for this command"
+    ))
+}
+
+/// A group that another run is giving its colours, or was killed before it could.
+fn bare(name: &str) -> HostError {
+    HostError::Other(format!(
+        "group {name} has no colours and no task: another `soloist run --create` is making it, or was killed; try again, and if it stays so, `soloist group rm {name}` removes it"
     ))
 }

@@ -42,6 +42,27 @@ pub(super) fn barred(host: &Host) -> Option<Check> {
     })
 }
 
+/// Groups that keep nothing apart.
+pub(super) fn bare(host: &Host) -> Option<Check> {
+    let control = Control::open(host).ok()?;
+    let look = |group: &Group| Ok(group.is_bare()?.then(|| group.name().to_owned()));
+    let names: Vec<String> = control
+        .each_group(look)
+        .ok()?
+        .into_iter()
+        .flatten()
+        .collect();
+    let first = names.first()?;
+    Some(Check::warn(
+        "groups without colours",
+        format!("{}: no colours, no task", names.join(", ")),
+        format!(
+            "`soloist group set {first}` gives it colours; if a command that was killed left it, \
+             `soloist group rm {first}` removes it"
+        ),
+    ))
+}
+
 /// Share of an exclusive group's colours from which on others are worth a hint: the
 /// kernel's caches come and go.
 const MANY_OTHERS: f64 = 0.02;
