@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{FromArgMatches, Parser, Subcommand};
+use clap::{Arg, FromArgMatches, Parser, Subcommand};
 use soloist_host::run::hear_of_children;
 
 use crate::{complete, Ctx, Misuse};
@@ -40,7 +40,7 @@ pub fn run<Command: Subcommand>(
 ) -> ExitCode {
     // Answers a shell that completes a command line, and ends.
     complete::answer(commands);
-    let parsed = commands().try_get_matches();
+    let parsed = with_negative_values(commands()).try_get_matches();
     let cli = match parsed.and_then(|found| Cli::<Command>::from_arg_matches(&found)) {
         Ok(cli) => cli,
         Err(said) => return help(&said),
@@ -51,6 +51,17 @@ pub fn run<Command: Subcommand>(
         Ok(code) => code,
         Err(error) => ctx.fail(&error),
     }
+}
+
+/// Lets `--seed -1` be refused for its number: clap takes `-1` for an option that is unknown.
+fn with_negative_values(command: clap::Command) -> clap::Command {
+    let takes_a_value = |arg: &Arg| arg.get_long().is_some() && arg.get_action().takes_values();
+    command
+        .mut_args(|arg| match takes_a_value(&arg) {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        })
+        .mut_subcommands(with_negative_values)
 }
 
 /// Returns whether the words before `--` ask for JSON, for what clap could not understand.

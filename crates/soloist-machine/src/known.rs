@@ -65,9 +65,8 @@ pub fn find(name: &str) -> Result<Machine, FileError> {
         None => Err(FileError::whole(
             name,
             format!(
-                "no such machine{}; known: {}, or the path of a file",
-                did_you_mean(name, names()),
-                names().collect::<Vec<_>>().join(", ")
+                "no such machine{}; `soloist map list` names them, and the path of a file is taken too",
+                did_you_mean(name, names())
             ),
         )),
     }
