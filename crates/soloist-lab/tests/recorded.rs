@@ -13,8 +13,8 @@ use soloist_play::programs::recorded::{Playback, Recorded, Span};
 use soloist_play::programs::step::Step;
 use soloist_play::programs::Program as _;
 use soloist_play::replay::{limited, load, Job, Limit, Replay, Replayed, WORN};
-use soloist_record::meta::{Program, Stream, Streams, Thread};
-use soloist_record::{frame, Access, Kind, Lines, Meta, Recording, Writer};
+use soloist_record::meta::{Stream, Thread};
+use soloist_record::{Access, Kind, Lines, Meta, Recording, Writer};
 
 const PAGES: u64 = 2048;
 /// Of them, the kernel's own.
@@ -93,31 +93,9 @@ fn record(dir: &Path, walk: &Walk) {
             instructions: 0,
         }
     });
-    let user = || Thread {
-        program: 0,
-        user: true,
-    };
     let meta = Meta {
-        version: frame::VERSION,
         machine: "opteron-6128".into(),
-        map: String::new(),
-        node_of_cpu: vec![0; threads as usize],
-        kernel: "6".into(),
-        policy: "buddy".into(),
-        line: 64,
-        caches: Vec::new(),
-        programs: vec![Program {
-            name: "walk".into(),
-            argv: vec!["walk".into()],
-            cpus: (0..threads).collect(),
-            colors: Vec::new(),
-        }],
-        streams: Streams {
-            streams: streams.collect(),
-            threads: (0..threads).map(|_| user()).collect(),
-            limited: false,
-            failed: None,
-        },
+        ..Meta::of_program("walk", streams.collect())
     };
     meta.write(dir).unwrap();
 }

@@ -20,8 +20,8 @@ use soloist_core::FRAME_SHIFT;
 use soloist_machine::FileError;
 use soloist_memory::cache::Filter;
 use soloist_memory::trace::{self, Reader};
-use soloist_record::meta::{self, Cache, Program, Stream, Streams, Thread};
-use soloist_record::{frame, Access, Kind, Meta, Writer};
+use soloist_record::meta::{self, Cache, Stream};
+use soloist_record::{Access, Kind, Meta, Writer};
 
 /// log2 of a line.
 const LINE_SHIFT: u32 = 6;
@@ -435,31 +435,13 @@ impl<'a> Taker<'a> {
         }
         self.imported.threads = streams.len();
         self.imported.pages = self.pages.len();
-        let user = Thread {
-            program: 0,
-            user: true,
-        };
         let meta = Meta {
-            version: frame::VERSION,
             machine: target.machine.clone(),
             map: target.map.clone(),
-            node_of_cpu: vec![0; streams.len()],
             kernel: "none: an imported trace".to_owned(),
             policy: "imported".to_owned(),
-            line: 1 << LINE_SHIFT,
             caches: target.caches.clone(),
-            programs: vec![Program {
-                name: target.name.clone(),
-                argv: vec![target.name.clone()],
-                cpus: (0..streams.len() as u32).collect(),
-                colors: Vec::new(),
-            }],
-            streams: Streams {
-                threads: vec![user; streams.len()],
-                streams,
-                limited: false,
-                failed: None,
-            },
+            ..Meta::of_program(&target.name, streams)
         };
         meta.write(target.out)?;
         Ok(self.imported)

@@ -167,6 +167,37 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// A recording of one program, a thread of it on the processor of each stream, all on node
+    /// 0; nothing is said of the machine, its caches, the kernel and the policy.
+    #[must_use]
+    pub fn of_program(name: &str, streams: Vec<Stream>) -> Self {
+        let thread = Thread {
+            program: 0,
+            user: true,
+        };
+        Self {
+            version: crate::frame::VERSION,
+            machine: String::new(),
+            map: String::new(),
+            node_of_cpu: vec![0; streams.len()],
+            kernel: String::new(),
+            policy: String::new(),
+            line: LINE,
+            caches: Vec::new(),
+            programs: vec![Program {
+                name: name.to_owned(),
+                argv: vec![name.to_owned()],
+                cpus: streams.iter().map(|stream| stream.cpu).collect(),
+                colors: Vec::new(),
+            }],
+            streams: Streams {
+                threads: vec![thread; streams.len()],
+                streams,
+                ..Streams::default()
+            },
+        }
+    }
+
     /// Reads the file in `dir`.
     pub fn read(dir: &Path) -> Result<Self> {
         let file = dir.join(FILE);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use soloist_record::event::State;
-use soloist_record::meta::{Cache, Program, Stream, Streams, Thread};
-use soloist_record::{frame, Access, Error, Event, Kind, Lines, Meta, Recording, Step, Writer};
+use soloist_record::meta::{Cache, Stream};
+use soloist_record::{Access, Error, Event, Kind, Lines, Meta, Recording, Step, Writer};
 
 fn event() -> impl Strategy<Value = Event> {
     let access = (
@@ -121,38 +121,17 @@ fn meta(cpus: &[u32]) -> Meta {
         looked_at: 0,
         instructions: 0,
     };
-    Meta {
-        version: frame::VERSION,
-        machine: "m".into(),
-        map: String::new(),
-        node_of_cpu: vec![0; cpus.len()],
-        kernel: "6".into(),
-        policy: "buddy".into(),
-        line: 64,
+    let mut meta = Meta {
         caches: vec![Cache {
             name: "l1d".into(),
             sets: 64,
             ways: 8,
         }],
-        programs: vec![Program {
-            name: "p".into(),
-            argv: vec!["p".into()],
-            cpus: cpus.to_vec(),
-            colors: Vec::new(),
-        }],
-        streams: Streams {
-            threads: vec![
-                Thread {
-                    program: 0,
-                    user: true,
-                };
-                2
-            ],
-            streams: cpus.iter().map(stream).collect(),
-            limited: false,
-            failed: None,
-        },
-    }
+        ..Meta::of_program("p", cpus.iter().map(stream).collect())
+    };
+    // Two take turns on one processor, too.
+    meta.streams.threads = vec![meta.streams.threads[0]; 2];
+    meta
 }
 
 /// Writes [`meta`] of the streams as they are in `dir`.

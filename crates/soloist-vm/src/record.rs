@@ -284,23 +284,8 @@ mod tests {
     fn streams_of_which_nothing_was_told_go() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("out");
-        let meta = Meta {
-            version: frame::VERSION,
-            machine: "m".into(),
-            map: String::new(),
-            node_of_cpu: vec![0],
-            kernel: "6".into(),
-            policy: "buddy".into(),
-            line: 64,
-            caches: Vec::new(),
-            programs: vec![Program {
-                name: "p".into(),
-                argv: vec!["p".into()],
-                cpus: vec![0],
-                colors: Vec::new(),
-            }],
-            streams: Streams::default(),
-        };
+        let mut meta = Meta::of_program("p", Vec::new());
+        meta.programs[0].cpus = vec![0];
         fs::create_dir(&out).unwrap();
         fs::write(out.join("cpu-0.rec"), "").unwrap();
         Streams::default().write(&out).unwrap();

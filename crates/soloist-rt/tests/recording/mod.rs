@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use soloist_record::meta::{Program, Stream, Streams, Thread};
-use soloist_record::{frame, Access, Kind, Meta, Writer};
+use soloist_record::meta::Stream;
+use soloist_record::{Access, Kind, Meta, Writer};
 
 /// What a recorded program does: its kind, page, line of the page, and instructions before it.
 pub type Step = (Kind, u64, u8, u32);
@@ -40,31 +40,8 @@ pub fn record(dir: &Path, threads: u32, steps: impl Iterator<Item = Step> + Clon
         }
     });
     let meta = Meta {
-        version: frame::VERSION,
         machine: "opteron-6128".into(),
-        map: String::new(),
-        node_of_cpu: vec![0; threads as usize],
-        kernel: "6".into(),
-        policy: "buddy".into(),
-        line: 64,
-        caches: Vec::new(),
-        programs: vec![Program {
-            name: "walk".into(),
-            argv: vec!["walk".into()],
-            cpus: (0..threads).collect(),
-            colors: Vec::new(),
-        }],
-        streams: Streams {
-            streams: streams.collect(),
-            threads: (0..threads)
-                .map(|_| Thread {
-                    program: 0,
-                    user: true,
-                })
-                .collect(),
-            limited: false,
-            failed: None,
-        },
+        ..Meta::of_program("walk", streams.collect())
     };
     meta.write(dir).unwrap();
 }
