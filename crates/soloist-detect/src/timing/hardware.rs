@@ -7,25 +7,25 @@
 //! only the bits inside a page are known, though pagemap still tells what the guest calls a
 //! page. Reading pagemap is the only privileged step, and optional.
 
+mod mapper;
+
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use self::mapper::{huge_shift, running, small_shift, Mapper, Page};
 use crate::timing::cpu;
-use crate::timing::pool::{fetch, gather, Limits, Pool, Supply};
+use crate::timing::pool::{fetch, gather, Limits, Pool};
 use crate::timing::streams;
 use crate::timing::{Addresses, TimingSource};
 use crate::Options;
 use soloist_core::format_size;
 use soloist_host::machine::guest::{emulator, is_bare_metal};
-use soloist_host::machine::{available_bytes, huge_bytes_at, memory_ranges, Host};
+use soloist_host::machine::{available_bytes, memory_ranges};
 use soloist_machine::RamRange;
 use soloist_map::sources::bridge::{self, Lifted};
 
 /// Bytes that are measured, unless told otherwise.
 const KEEP: u64 = 512 << 20;
-/// Bytes that the kernel is asked for at a time.
-const PIECE: u64 = 64 << 20;
 /// Readings of the clock in one sample.
 const READINGS: usize = 5;
 
@@ -67,17 +67,6 @@ pub enum HardwareError {
     },
 }
 
-/// A page of the pool.
-#[derive(Debug, Clone, Copy)]
-struct Page {
-    /// Address as the detector sees it.
-    address: u64,
-    /// Its address as this kernel numbers it, where pagemap tells.
-    guest: Option<u64>,
-    /// Where it is mapped.
-    at: *const u8,
-}
-
 /// Memory of this machine.
 pub struct Hardware {
     /// Ascending, as in the pool.
@@ -89,7 +78,7 @@ pub struct Hardware {
     mapper: Mapper,
     /// Bytes that the kernel may be asked for at a time.
     most: u64,
-    /// What the host bridge says, where physical addresses are told.
+    /// The memory that the host bridge says is lifted, where physical addresses are told.
     lifted: Option<Lifted>,
     /// Processors that streams run on; none: wherever the caller may run.
     cpus: Vec<usize>,
@@ -119,33 +108,6 @@ pub struct HardwareOptions {
     /// The kernel is asked for pages no longer than this, half of it before anything is
     /// measured; `None`: as long as it takes.
     pub deadline: Option<Duration>,
-}
-
-/// log2 of the bytes of the kernel's pages.
-fn small_shift() -> u32 {
-    running().page_size().shift()
-}
-
-/// The same of those that one page of a page table maps, by entries of 8 bytes.
-fn huge_shift() -> u32 {
-    2 * small_shift() - 3
-}
-
-/// It times the memory of the running machine, whatever root is set.
-fn running() -> Host {
-    Host::at("/")
-}
-
-struct Mapping {
-    at: *mut libc::c_void,
-    bytes: usize,
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `map`, and no reference into it outlives `self`.
-        unsafe { libc::munmap(self.at, self.bytes) };
-    }
 }
 
 impl Hardware {
@@ -419,175 +381,10 @@ impl TimingSource for Hardware {
     }
 }
 
-/// Maps memory piece by piece.
-struct Mapper {
-    shift: u32,
-    pagemap: Option<File>,
-    pages: Vec<Page>,
-    mappings: Vec<Mapping>,
-    known: bool,
-    error: Option<std::io::Error>,
-    /// When it asks for no more.
-    until: Option<Instant>,
-}
-
-impl Mapper {
-    /// Whether the time is up; a first piece is taken even so.
-    fn is_late(&self) -> bool {
-        let is_up = self.until.is_some_and(|until| Instant::now() >= until);
-        is_up && !self.mappings.is_empty()
-    }
-
-    /// The pages mapped last that are `kept`, whose addresses ascend; all others of them
-    /// go back.
-    fn keep(&mut self, kept: &[u64]) -> Vec<Page> {
-        let last = std::mem::take(&mut self.pages);
-        let (pages, others): (Vec<Page>, Vec<Page>) = last
-            .into_iter()
-            .partition(|page| kept.binary_search(&page.address).is_ok());
-        for page in others {
-            // SAFETY: inside one of the mappings; nothing refers to it.
-            unsafe { libc::madvise(page.at as *mut _, 1 << self.shift, libc::MADV_DONTNEED) };
-        }
-        pages
-    }
-
-    /// Maps and touches up to `bytes`; the pages that are of the right size.
-    fn map(&mut self, bytes: u64) -> Vec<Page> {
-        let (shift, size) = (self.shift, 1u64 << self.shift);
-        let bytes = (bytes >> shift << shift) as usize;
-        let whole = |mapping: Mapping| {
-            let first = mapping.at as usize;
-            (mapping, first)
-        };
-        let mapped = match shift {
-            _ if shift == small_shift() => map(bytes, 0).map(whole),
-            _ if shift == huge_shift() => map_huge(bytes, shift)
-                .map(whole)
-                .or_else(|| map_transparent(bytes, size as usize))
-                .ok_or_else(std::io::Error::last_os_error),
-            _ => map_huge(bytes, shift)
-                .map(whole)
-                .ok_or_else(std::io::Error::last_os_error),
-        };
-        let (mapping, first) = match mapped {
-            Ok(mapped) => mapped,
-            Err(error) => {
-                self.error = Some(error);
-                return Vec::new();
-            }
-        };
-        let count = ((mapping.at as usize + mapping.bytes - first) >> shift).min(bytes >> shift);
-        let mut pages: Vec<Page> = Vec::with_capacity(count);
-        let pagemap = self.pagemap.as_ref();
-        let before = self.pages.len();
-        for i in 0..count {
-            let at = (first + (i << shift)) as *mut u8;
-            // SAFETY: inside the mapping; a write gives every page a frame of
-            // its own.
-            unsafe { std::ptr::write_volatile(at, 1) };
-            let frame = pagemap.and_then(|file| frame_of(file, at as u64));
-            if shift == small_shift() || is_huge(at, size, pagemap, frame) {
-                let guest = frame.map(|frame| frame << small_shift());
-                let number = ((before + pages.len()) as u64) << shift;
-                pages.push(Page {
-                    address: guest.filter(|_| self.known).unwrap_or(number),
-                    guest,
-                    at,
-                });
-            }
-        }
-        self.mappings.push(mapping);
-        pages
-    }
-}
-
-impl Supply for Mapper {
-    fn more(&mut self, bytes: u64) -> Vec<u64> {
-        // In pieces, so that a kernel that can't give all gives some.
-        let mut given = Vec::new();
-        let mut left = bytes;
-        while left >> self.shift > 0 && !self.is_late() {
-            let pages = self.map(left.min(PIECE.max(1 << self.shift)));
-            if pages.is_empty() {
-                break;
-            }
-            left = left.saturating_sub((pages.len() as u64) << self.shift);
-            given.extend(pages.iter().map(|page| page.address));
-            // A page whose address is not told like the others' is no use.
-            let is_located = |page: &Page| !self.known || page.guest.is_some();
-            self.pages.extend(pages.into_iter().filter(is_located));
-        }
-        given
-    }
-}
-
-fn map(bytes: usize, flags: i32) -> std::io::Result<Mapping> {
-    // SAFETY: a fresh anonymous mapping, nothing of ours lies there.
-    let at = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | flags,
-            -1,
-            0,
-        )
-    };
-    if at == libc::MAP_FAILED {
-        return Err(std::io::Error::last_os_error());
-    }
-    Ok(Mapping { at, bytes })
-}
-
-/// Reserved huge pages: as many as there are, down to one.
-fn map_huge(mut bytes: usize, shift: u32) -> Option<Mapping> {
-    let flags = libc::MAP_HUGETLB | libc::MAP_POPULATE | (shift as i32) << libc::MAP_HUGE_SHIFT;
-    while bytes >= 1 << shift {
-        if let Ok(mapping) = map(bytes, flags) {
-            return Some(mapping);
-        }
-        bytes = ((bytes / 2) >> shift) << shift;
-    }
-    None
-}
-
-/// Transparent huge pages, where the kernel has them: the mapping and the
-/// first aligned address.
-fn map_transparent(bytes: usize, size: usize) -> Option<(Mapping, usize)> {
-    let mapping = map(bytes + size, 0).ok()?;
-    let first = (mapping.at as usize).next_multiple_of(size);
-    // SAFETY: inside the mapping.
-    let advised = unsafe { libc::madvise(first as *mut libc::c_void, bytes, libc::MADV_HUGEPAGE) };
-    (advised == 0).then_some((mapping, first))
-}
-
-/// The frame behind an address, when pagemap tells.
-fn frame_of(pagemap: &File, at: u64) -> Option<u64> {
-    let mut entry = [0; 8];
-    pagemap
-        .read_exact_at(&mut entry, (at >> small_shift()) * 8)
-        .ok()?;
-    let entry = u64::from_ne_bytes(entry);
-    let frame = entry & ((1 << 55) - 1);
-    (entry >> 63 == 1 && frame != 0).then_some(frame)
-}
-
-/// Whether the page at `at` is one huge page: by its frames, else by what the
-/// kernel says of the mapping.
-fn is_huge(at: *mut u8, size: u64, pagemap: Option<&File>, frame: Option<u64>) -> bool {
-    if let (Some(file), Some(first)) = (pagemap, frame) {
-        let small = small_shift();
-        let last = frame_of(file, at as u64 + size - (1 << small));
-        let frames = size >> small;
-        return first % frames == 0 && last == Some(first + frames - 1);
-    }
-    huge_bytes_at(at as u64) >= size
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
+    use super::mapper::PIECE;
     use super::*;
 
     /// Touching all memory of a server takes minutes.
