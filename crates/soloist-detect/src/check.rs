@@ -104,9 +104,9 @@ impl Unmeasured {
 pub struct Outcome {
     /// Over all ranges.
     pub verdict: Verdict,
-    /// What was measured.
+    /// The parts that were measured.
     pub checked: Vec<Checked>,
-    /// What was not.
+    /// The parts that were not.
     pub unmeasured: Vec<Unmeasured>,
 }
 
@@ -249,7 +249,7 @@ fn is_the_same_in_all_pages(map: &MapSpec, page_shift: u32) -> bool {
         && matches!(map.layouts.as_slice(), [one] if one.interleave.is_none())
 }
 
-/// What a map has of one node and layout together, where this host has memory.
+/// The sections of a map of one node and layout, where this host has memory.
 #[derive(Default)]
 struct Part {
     /// Sections to measure in.
@@ -294,7 +294,7 @@ fn parts(source: &dyn TimingSource, map: &MapSpec) -> BTreeMap<(u8, usize), Part
     parts
 }
 
-/// What of `range` is in `memory`.
+/// The part of `range` that is in `memory`.
 fn common(range: &RamRange, memory: &RamRange) -> Option<RamRange> {
     let both = RamRange {
         start: range.start.max(memory.start),
@@ -427,7 +427,7 @@ fn same_rows(meter: &Meter<'_>, model: &Model, found: &[Term]) -> bool {
     with(&model.rows) == with(found)
 }
 
-/// What a measurement proves. A guest's addresses are not those of DRAM, not even
+/// The verdict that a measurement proves. A guest's addresses are not those of DRAM, not even
 /// inside a page: that conflicts are not where a map has them is nothing against it.
 #[must_use]
 pub fn judged(measured: Verdict, is_guest: bool) -> Verdict {

@@ -20,7 +20,7 @@ use soloist_machine::{write, FileError, Machine};
 
 use soloist_map::compare;
 
-/// What the sources that need no timing say: that of `from` alone, or all.
+/// Asks the sources that need no timing: `from` alone, or all.
 #[must_use]
 pub fn search(host: &Host, from: Option<Source>, seed: u64) -> Vec<Finding> {
     let asked = |source| from.is_none_or(|from| from == source);
@@ -46,7 +46,7 @@ pub fn search(host: &Host, from: Option<Source>, seed: u64) -> Vec<Finding> {
 pub struct Chosen {
     /// Where it is from.
     pub from: Source,
-    /// What else knows of the memory says of it, in sentences.
+    /// The words of other sources on the map, in sentences.
     pub checks: Vec<String>,
     /// As a machine file has it.
     pub text: String,
@@ -57,7 +57,7 @@ pub struct Chosen {
 /// Why no map was chosen.
 #[derive(Debug, thiserror::Error)]
 pub enum ChoiceError {
-    /// What knows of the memory contradicts the map.
+    /// A source that knows of the memory contradicts the map.
     #[error(transparent)]
     Contradicted(#[from] Contradiction),
     /// The file that was made can't be read.

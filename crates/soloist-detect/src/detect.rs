@@ -1,8 +1,8 @@
 //! Detection: finds the map of the memory behind a [`TimingSource`].
 //!
 //! Pages are taken from all over memory ([`pool`]). Node by node ([`solve_node`]) its
-//! [layouts](crate::layout) are found. What never varied in
-//! the pool, or could be otherwise, is said, and makes the map incomplete.
+//! [layouts](crate::layout) are found. Where a bit never varied in the pool, or another map
+//! fits as well, the report says so, and the map is incomplete.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -70,7 +70,7 @@ pub struct RegionReport {
     pub confidence: f64,
     /// Whether nothing is left open.
     pub complete: bool,
-    /// What is, a sentence each.
+    /// Questions that are open, a sentence each.
     pub open: Vec<String>,
     /// Fresh pairs of one bank: conflicted, all.
     pub same_bank: Tally,

@@ -72,8 +72,8 @@ pub type InWay = (u32, u64);
 pub struct Model {
     /// Where: all of one node.
     pub sections: Vec<Section>,
-    /// What channels come from, if no function of the offset: all functions are
-    /// over what it leaves.
+    /// The division that gives the channel, where no function of the offset does: all
+    /// functions are over what it leaves.
     pub division: Option<Interleave>,
     /// Bank functions over the offset.
     pub functions: Vec<u64>,
@@ -147,7 +147,7 @@ impl Model {
         self.sections = self.sections.iter().flat_map(cut).collect();
     }
 
-    /// What of `ranges` lies in its sections, ascending.
+    /// The parts of `ranges` that lie in its sections, ascending.
     #[must_use]
     pub fn memory(&self, ranges: &[RamRange]) -> Vec<RamRange> {
         let common = |section: &Section, range: &RamRange| RamRange {

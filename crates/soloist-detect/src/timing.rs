@@ -37,8 +37,8 @@ pub trait TimingSource {
     /// What its addresses mean.
     fn addresses(&self) -> Addresses;
 
-    /// What the host says of memory that lies elsewhere than its address says; it must
-    /// stand up.
+    /// Memory that, as the host says, lies elsewhere than its address says; measurements must
+    /// agree.
     fn lifted(&self) -> Option<Lifted> {
         None
     }

@@ -51,7 +51,7 @@ pub struct Candidate {
 pub struct Finding {
     /// The source.
     pub from: Source,
-    /// What came of it, in words.
+    /// Its answer, in words.
     pub found: String,
     /// How the firmware's translation of each node stood up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -59,7 +59,7 @@ pub struct Finding {
     /// The map, where it has one.
     #[serde(skip)]
     pub map: Option<Candidate>,
-    /// What knows of channels only: no map to take before others.
+    /// The map of a source that knows of channels only: others go before it.
     #[serde(skip)]
     pub channels: Option<Candidate>,
 }

@@ -19,7 +19,7 @@ pub struct Listed {
     pub description: String,
     /// Its file.
     pub file: String,
-    /// What the machine names of its host agrees with this one.
+    /// The host that the machine file names is this one.
     pub fits: bool,
     /// Its map is the one that is loaded.
     pub loaded: bool,

@@ -29,7 +29,7 @@ pub struct Report {
     pub regions: Vec<RegionReport>,
     /// Probability that banks and rows are right, as far as they were measured.
     pub confidence: f64,
-    /// What is open between layouts.
+    /// Questions between layouts that are open.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<String>,
     /// Memory without a layout: start, end, why.
@@ -49,10 +49,10 @@ pub struct Report {
     /// What differs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<String>,
-    /// What the kernel's drivers count, or its library for Zen says, otherwise.
+    /// Contradictions by the counts of the kernel's drivers, or by its library for Zen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contradicted: Vec<String>,
-    /// What had no map before timing was tried.
+    /// The sources that had no map before timing was tried.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Finding>,
     /// Why `soloist up` does not take the file that is written.
@@ -137,7 +137,7 @@ pub struct Made {
     pub of: MadeOf,
 }
 
-/// What a file of what was found holds.
+/// The content of a file that is made from findings.
 #[derive(Debug)]
 pub enum MadeOf {
     /// A map, read back.

@@ -44,10 +44,10 @@ pub struct Tail {
     low: u64,
 }
 
-/// What was found of a tail.
+/// The findings on a tail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
-    /// What is lifted; `None`: nothing is, the tail lies as what is before it.
+    /// The memory that is lifted; `None`: none is, and the tail lies as the memory before it.
     pub lifted: Option<Lifted>,
     /// Memory whose bank is not known.
     pub open: Vec<RamRange>,
@@ -69,7 +69,7 @@ impl Tail {
             .then_some(Self { range, low })
     }
 
-    /// What is before it of `spans`, ascending.
+    /// The parts of `spans` before it, ascending.
     #[must_use]
     pub fn cut_off(&self, spans: Vec<RamRange>) -> Vec<RamRange> {
         let before = spans.into_iter().map(|span| RamRange {
@@ -167,7 +167,7 @@ struct Search<'a> {
     model: &'a Model,
     /// Of what is before the tail.
     shift: u64,
-    /// What the host says.
+    /// The memory that the host says is lifted.
     by_host: Option<Lifted>,
     tail: &'a Tail,
     /// Ascending.
@@ -389,8 +389,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// What is taken of what is likely: nothing lifted where that is possible, else what
-    /// fills the hole.
+    /// Takes one of the `likely` ones: that nothing is lifted where that is possible, else the
+    /// one that fills the hole.
     fn settled(&self, straight: bool, likely: &[Likely]) -> Found {
         let lifted = likely.first().filter(|_| !straight).map(|one| Lifted {
             border: one.latest,

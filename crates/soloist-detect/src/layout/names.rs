@@ -41,7 +41,7 @@ const REPEATS: usize = 9;
 const CONTROLS: usize = 24;
 /// Half of the channels take twice as long: what may be taken for it.
 const TWICE: std::ops::Range<f64> = 1.7..2.4;
-/// What makes the first look go on.
+/// The ratio from which on a first look is repeated.
 const NOTABLE: f64 = 1.3;
 /// Rounds over all differences, first and at most.
 const ROUNDS: (usize, usize) = (32, 1024);
@@ -51,12 +51,12 @@ const SAMPLES: usize = 120_000;
 const NEAR: usize = 12;
 /// Standard errors between two levels.
 const APART: f64 = 5.0;
-/// What is said at most.
+/// The greatest confidence that is told.
 const MOST: f64 = 0.99;
 /// Names that are less sure than this are not given.
 pub const SURE: f64 = 0.95;
 
-/// What some of the bank functions are.
+/// The bank functions that have one name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Name {
     /// The functions, lightest first.
@@ -197,7 +197,7 @@ fn mask(model: &Model, sum: u64) -> u64 {
     gf2::bits(sum).fold(0, |mask, i| mask ^ model.functions[i as usize])
 }
 
-/// What streams show of channels.
+/// The outcome of a look for channels with streams.
 enum Seen {
     /// There are none to be had.
     NoStreams,
@@ -492,7 +492,7 @@ fn middle(values: &[f64]) -> (f64, f64) {
     (mean, 1.1 * spread / (n as f64).sqrt())
 }
 
-/// What the levels of the differences say, if it is all spaces.
+/// Divides the differences into levels; the spaces that these are, or `None`.
 fn spaces(mut estimates: Vec<(f64, u64)>, error: f64, channel: &Basis) -> Option<Spaces> {
     estimates.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let mut levels: Vec<Vec<u64>> = vec![Vec::new()];

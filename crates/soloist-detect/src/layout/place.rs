@@ -13,7 +13,7 @@ use soloist_machine::RamRange;
 use crate::meter::{Meter, Stop};
 use crate::model::{Model, Pair, Section};
 
-/// What bases and holes are multiples of (log2), roundest first: controllers have
+/// Bases and holes are multiples of one of these (log2), roundest first: controllers have
 /// registers of 16 MiB (AMD's DRAM base and hole), of one (Intel's clients), or coarser
 /// ones for them.
 const ALIGNS: [u32; 11] = [30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20];
@@ -94,7 +94,7 @@ pub fn near_shifts(section: Section) -> impl Iterator<Item = u64> {
     near.filter(move |&shift| is_offset(section.range.start.wrapping_sub(shift)))
 }
 
-/// What the pool says between two shifts of a section.
+/// The one of two shifts of a section that the pool speaks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Between {
     /// The first.

@@ -44,7 +44,7 @@ const LACKS: u32 = 3;
 const FAR: u32 = 22;
 /// Share of predictions that may fail for other reasons than the map.
 const SLIPS: f64 = 0.02;
-/// What is said at most: as much as the detector's own tests have shown.
+/// The greatest confidence that is told: as much as the detector's own tests have shown.
 const MOST: f64 = 0.99;
 /// Chance that a map is wrong before it is tested.
 const PRIOR: f64 = 0.2;

@@ -52,7 +52,7 @@ pub struct Region {
     /// The division that channels come from, whether or not functions over what
     /// it leaves were found.
     pub division: Option<Interleave>,
-    /// What some of the functions are.
+    /// Names of some of the functions.
     pub names: Names,
     /// How each part of its memory stood up.
     pub swept: Swept,
@@ -128,7 +128,7 @@ impl Region {
         self.model.sections.first().map_or(0, |s| s.range.node)
     }
 
-    /// What keeps it from being complete, a sentence each.
+    /// Reasons why it is not complete, a sentence each.
     #[must_use]
     pub fn open(&self) -> Vec<String> {
         let mut open = Vec::new();
@@ -195,7 +195,7 @@ impl Region {
     }
 }
 
-/// What else the node has.
+/// The other memory of the node.
 #[derive(Debug, Clone, Copy)]
 pub struct Around<'a> {
     /// Its memory.
@@ -360,8 +360,8 @@ fn settle(meter: &mut Meter<'_>, mut region: Region, around: &Around<'_>) -> Res
     Ok(region)
 }
 
-/// What the newest section may be with another shift: with the functions that
-/// were found, and with those that the pairs give for this shift. Where pages
+/// Models in which the newest section has another shift: one with the functions that
+/// were found, and one with those that the pairs give for this shift. Where pages
 /// are few, other functions over another base can say the same of all of them.
 fn rivals(meter: &mut Meter<'_>, region: &Region, shift: u64) -> Vec<Model> {
     let mut sections = region.model.sections.clone();

@@ -181,7 +181,7 @@ pub fn sweep_into(
     Ok(())
 }
 
-/// What is measured of a part: its huge pages, else the part.
+/// The pieces of a part that are measured: its huge pages, else the part.
 fn pieces(meter: &Meter<'_>, part: &RamRange) -> Vec<RamRange> {
     let pool = meter.source().pool();
     let size = 1u64 << pool.page_shift();

@@ -101,7 +101,7 @@ struct Free {
     scattered: bool,
     handed: u64,
     start: u64,
-    /// What a scattered order comes from.
+    /// Keys of the scattered order.
     keys: [u64; 4],
     rng: ChaCha8Rng,
 }
@@ -198,8 +198,8 @@ pub struct SimSource {
 pub struct SimStreams {
     /// The DRAM.
     pub device: Device,
-    /// What a line takes at least, however many channels there are, since the
-    /// processors ask for no more: cycles of the command clock.
+    /// The least time of a line, however many channels there are, for the processors ask
+    /// for no more: cycles of the command clock.
     pub least: f64,
     /// Standard deviation of a reading, as a share of it.
     pub sigma: f64,
@@ -352,7 +352,7 @@ impl SimSource {
         self.group != 0 || self.map.channels() > 1 || self.map.n_ranks() > 1
     }
 
-    /// What two banks of a channel add.
+    /// The time that two banks of a channel add.
     fn turnaround(&self, a: &Dram, b: &Dram) -> f64 {
         match (a.rank == b.rank, (a.bank ^ b.bank) & self.group == 0) {
             (true, true) => self.noise.group,
