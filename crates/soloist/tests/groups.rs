@@ -147,6 +147,7 @@ fn a_group_without_colours_or_tasks_is_told_and_not_taken_for_one_that_was_made(
         ("reserve", "0\n"),
         ("bandwidth", "off\n"),
         ("exhaust", "fail\n"),
+        ("tasks", ""),
         ("members", ""),
         ("stats", "tasks 0\n"),
     ] {
