@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -132,15 +132,17 @@ fn the_report_says_what_was_measured_and_of_what_it_was_made() {
 #[test]
 fn a_task_file_may_be_a_pipe() {
     let dir = TempDir::new().unwrap();
-    let (input, mut shell) = std::io::pipe().unwrap();
-    shell.write_all(TASKS.as_bytes()).unwrap();
-    drop(shell);
-    let out = Command::new(env!("CARGO_BIN_EXE_soloist-lab"))
+    let mut plan = Command::new(env!("CARGO_BIN_EXE_soloist-lab"))
         .args(["plan", "/dev/stdin", "--report", "e.html"])
         .current_dir(dir.path())
-        .stdin(input)
-        .output()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .unwrap();
+    let input = plan.stdin.as_mut().unwrap();
+    input.write_all(TASKS.as_bytes()).unwrap();
+    let out = plan.wait_with_output().unwrap();
     assert!(out.status.success(), "{out:?}");
     let page = fs::read_to_string(dir.path().join("e.html")).unwrap();
     assert!(page.contains("wcet = &quot;200 us&quot;"), "{page}");

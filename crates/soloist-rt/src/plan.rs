@@ -116,8 +116,8 @@ pub struct Plan {
     pub relaxations: Vec<Relaxation>,
     /// Costs of a line of a co-runner here.
     pub costs: Costs,
-    /// Number of ways that were tried.
-    pub candidates: usize,
+    /// Number of ways that were tried until this one held, or all.
+    pub tried: usize,
     /// The seed that drew programs, pages and jitter, of the check too.
     pub seed: u64,
     /// The tasks, each on its core.

@@ -13,6 +13,7 @@ use soloist_rt::analysis::response::{analyse, Answer};
 use soloist_rt::analysis::ProfiledSet;
 use soloist_rt::model::policy::{places, Policy};
 use soloist_rt::model::profile::Profile;
+use soloist_rt::plan::candidates::candidates;
 use soloist_rt::plan::check::simulate;
 use soloist_rt::plan::evidence::{html, Source};
 use soloist_rt::plan::grounds::Grounds;
@@ -64,6 +65,11 @@ fn a_plan_holds_apart_and_no_play_is_longer_than_its_proof() {
         let all = plan.assignments.iter();
         all.clone().find(|a| a.task == name).unwrap().node
     };
+    // It is the last way that was tried, and others stand behind it.
+    let ways = candidates(&platform, &set);
+    assert!(plan.tried < ways.len(), "{} of {}", plan.tried, ways.len());
+    let cores = plan.assignments.iter().map(|a| a.core);
+    assert!(cores.eq(ways[plan.tried - 1].cores.iter().copied()));
     // CAMC's rule: what has no deadline is on another controller.
     assert_ne!(node("control"), node("logger"));
     assert_ne!(node("camera"), node("logger"));

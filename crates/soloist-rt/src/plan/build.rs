@@ -60,7 +60,7 @@ impl Search<'_> {
     pub(super) fn best(&self, candidates: &[Candidate]) -> Result<Plan, PlanError> {
         let mut best: Option<(f64, Plan)> = None;
         let mut refused = None;
-        for candidate in candidates {
+        for (tried, candidate) in (1..).zip(candidates) {
             let mut plan = match self.build(candidate) {
                 Err(PlanError::Memory(error)) => {
                     refused.get_or_insert(error);
@@ -68,10 +68,11 @@ impl Search<'_> {
                 }
                 other => other?,
             };
-            plan.candidates = candidates.len();
             if plan.holds {
+                plan.tried = tried;
                 return Ok(plan);
             }
+            plan.tried = candidates.len();
             let misses = plan.misses();
             if best.as_ref().is_none_or(|(least, _)| misses < *least) {
                 best = Some((misses, plan));
@@ -95,7 +96,7 @@ impl Search<'_> {
             analysis: verdict.analysis,
             relaxations: Vec::new(),
             costs: Costs::of(self.platform),
-            candidates: 0,
+            tried: 0,
             seed: self.seed,
             places: colored.places,
             makers: self.makers.to_vec(),

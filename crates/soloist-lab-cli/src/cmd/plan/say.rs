@@ -62,7 +62,7 @@ pub fn say(plan: &Plan, check: &Check, rests: &[String], ctx: &Ctx) -> Result<()
     outln!(
         "{}: {verdict} ({} tried)",
         plan.machine,
-        counted(plan.candidates as u64, "way")
+        counted(plan.tried as u64, "way")
     )?;
     outln!("{}\n", rests.join("\n"))?;
     outln!("{}\n", places(plan))?;
