@@ -2,6 +2,8 @@
 //! on the processors where its memory is.
 
 use std::ffi::OsString;
+use std::thread::sleep;
+use std::time::Duration;
 
 use soloist_core::{AddrMap, ColorSet, NumList};
 
@@ -14,6 +16,10 @@ use crate::run::own::Held;
 use crate::run::realtime::Realtime;
 use crate::signals::HeldSignals;
 use crate::HostError;
+
+/// How often a group without colours is looked at before it is refused.
+const LOOKS: u32 = 20;
+const BETWEEN: Duration = Duration::from_millis(100);
 
 /// The group that a command runs in.
 #[derive(Debug)]
@@ -68,7 +74,7 @@ impl Seat {
         match control.group(name) {
             Err(HostError::NoSuch { like, .. }) if !create => Err(no_group(control, name, &like)),
             Err(HostError::NoSuch { .. }) => Ok(None),
-            Ok(group) if create && group.is_bare().unwrap_or(false) => Err(bare(name)),
+            Ok(group) if create => colored(group).map(Some),
             found => found.map(Some),
         }
     }
@@ -279,9 +285,17 @@ fn no_group(control: &Control, name: &str, like: &str) -> HostError {
     ))
 }
 
-/// A group that another run is giving its colours, or was killed before it could.
-fn bare(name: &str) -> HostError {
-    HostError::Other(format!(
-        "group {name} has no colours and no task: another `soloist run --create` is making it, or was killed; try again, and if it stays so, `soloist group rm {name}` removes it"
-    ))
+/// Waits for another run that gives the group its colours at this moment. Refuses one that stays
+/// without: its maker was killed.
+fn colored(group: Group) -> Result<Group, HostError> {
+    for _ in 0..LOOKS {
+        if !group.is_bare().unwrap_or(false) {
+            return Ok(group);
+        }
+        sleep(BETWEEN);
+    }
+    let name = group.name();
+    Err(HostError::Other(format!(
+        "group {name} has no colours and no task, like one whose `soloist run --create` was killed: `soloist group rm {name}` removes it"
+    )))
 }
