@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What the statements of a map must be together. A refusal names the line of the text on
- * which the range or layout stands.
+ * Checks of a map's statements together: each may be right alone and contradict another. A
+ * refusal names the line of the range or layout.
  *
  * Locking: none. Nothing large on the stack.
  */

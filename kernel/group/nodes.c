@@ -151,7 +151,7 @@ int sol_member_check_all(struct sol_group *group, const struct sol_cells *cells)
 
 	if (!cells || atomic_read(&group->refs) <= 1)
 		return 0;
-	/* Who has as many nodes as before loses none. A fault that grows a group comes here. */
+	/* Tasks lose no node if the group keeps all of its. A fault that grows a group comes here. */
 	if (old && !(cells_nodes(old) & ~fit.colored))
 		return 0;
 	/* Any user may ask for itself (control/mmap_abi.c): no other task is looked at. */

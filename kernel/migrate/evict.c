@@ -314,8 +314,8 @@ static int over(void *ctx)
 }
 
 /*
- * What is written now a later pass can move or drop. No file is held while the rate waits,
- * and no more memory than it must be.
+ * A later pass can move or drop the pages that are written now. While the rate waits, no file
+ * is held, and spare frames only if finding them again takes longer.
  */
 static int rest(void *ctx)
 {

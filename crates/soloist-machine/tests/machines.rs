@@ -295,7 +295,7 @@ proptest! {
     }
 }
 
-/// Who asks whether a file has classes reads it first: one that never ends is not read for ever.
+/// Looking for classes reads the file: the read of one that never ends must end.
 #[test]
 fn a_file_without_end_has_no_classes() {
     assert!(known::find_classes("/dev/zero").unwrap().is_none());

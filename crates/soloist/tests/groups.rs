@@ -164,7 +164,7 @@ fn a_group_without_colours_or_tasks_is_told_and_not_taken_for_one_that_was_made(
         status == 1 && said.contains("group left has no colours and no task"),
         "{status}, {said}"
     );
-    // Who doesn't ask for colours may have none.
+    // A run that asks for no colours may join it.
     let joined = ["run", "--group", "left", "--", "true"];
     assert_eq!(say(machine.path(), &joined).0, 0);
 }

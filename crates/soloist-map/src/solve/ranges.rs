@@ -34,7 +34,7 @@ pub(super) fn ranges(groups: &[Group], rows: &[Row], size: u64) -> Vec<MapRange>
         let full = group.shift + if group.lifted { FOUR_GIB } else { size };
         let end = if group.low { full.min(FOUR_GIB) } else { full };
         if group.lifted {
-            // What it was lifted out of is memory no more.
+            // The hole that it was lifted out of holds no memory.
             let hidden = start - group.shift;
             let below = ranges.iter_mut().filter(|range| range.node == group.node);
             below

@@ -133,7 +133,7 @@ pub(super) fn locate_in(
     on_chip(registers, node, channel, ganged, offset)
 }
 
-/// What is subtracted from an address of the range: a hole that was hoisted
+/// The amount to subtract from an address of the range: a hole that was hoisted
 /// over, the start of the high range, or the range's base.
 fn start_of(
     registers: &Registers,
