@@ -4,10 +4,11 @@
  *
  * A sweep visits all frames of the colours. Free ones are listed. Clean page cache that
  * nobody maps is dropped, other page cache and memory of tasks in no group migrates.
- * Targets lie outside of the group's colours and of every exclusive group's: a free
- * page of the kernel's that does not is put aside until the pass is over. (If it went
- * back at once, the kernel would offer it again.) Others get it back while a rate has us
- * wait. A huge page is split first, for it lies in many colours.
+ * Targets lie outside of the group's colours and of every exclusive group's. A free page
+ * of the kernel's in the group's colours is listed; one of an exclusive group's is put
+ * aside until the pass is over. (If it went back at once, the kernel would offer it
+ * again.) Others get it back while a rate has us wait. A huge page is split first, for it
+ * lies in many colours.
  *
  * Two further passes try again what was in use for a moment, and frames that others got
  * before they were listed. Pages that can't move stay, and the report counts them by
@@ -27,6 +28,7 @@
 #include <linux/swap.h>
 
 #include "../command/status.h"
+#include "../frames/cpu_list.h"
 #include "../frames/evacuate.h"
 #include "../frames/huge.h"
 #include "../frames/refill.h"
@@ -140,6 +142,34 @@ static void spares_of(struct eviction *e, int nid)
 }
 
 /*
+ * List @page, which the kernel offered, if it is of the group's colours. Return: it is gone.
+ */
+static bool list_offered(struct eviction *e, struct page *page)
+{
+	u64 pfn = page_to_pfn(page);
+	struct sol_refill f = {
+		.cell = sol_map_cell(sol_store.map, pfn),
+		.node = page_to_nid(page),
+		.want = 1,
+	};
+	int users;
+	bool ours;
+
+	if (!sol_sweep_has(&e->sweep, pfn))
+		return false;
+	users = sol_lists_begin();
+	ours = sol_refill_zone_ok(&f, page_zone(page)) && sol_refill_may_take(&f, pfn) &&
+	       sol_store_adopt(f.cell, pfn);
+	if (ours) {
+		__free_page(page);
+		sol_cpu_list_settle();
+		e->batch.report->listed += sol_store_disown(pfn);
+	}
+	sol_lists_end(users);
+	return ours;
+}
+
+/*
  * As page cache is allocated: it may reclaim, but not kill. Of the same node, for its task
  * may be bound to that.
  */
@@ -157,9 +187,11 @@ static struct page *evict_target(struct page *src, void *ctx)
 			break;
 		if (!avoided(e, page_to_pfn(page)))
 			return page;
+		cond_resched();
+		if (list_offered(e, page))
+			continue;
 		list_add(&page->lru, &e->spare);
 		e->n_spare++;
-		cond_resched();
 	}
 	e->batch.report->stays[SOL_STAYS_NO_ROOM]++;
 	return NULL;

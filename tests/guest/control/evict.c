@@ -87,6 +87,7 @@ static void stranger(const char *name, int how)
 	struct servant s = serve_anew(NULL, STRANGER, how);
 	long before = servant_in(&s, SET), after;
 	u64 *was = frames(&s);
+	long long kernels = guest_stat("groups/mine/occupancy", "kernel");
 	int err = evict();
 
 	after = servant_in(&s, SET);
@@ -106,6 +107,11 @@ static void stranger(const char *name, int how)
 	guest_check(report("moved") >= before - after && held() < before / 10,
 		    what, "moved %lld, %lld are still held", report("moved"),
 		    held());
+	snprintf(what, sizeof(what), "evict-%s-kernel", name);
+	/* What it took itself on the way is not the kernel's. */
+	guest_check(report("kernel") <= kernels + 32, what,
+		    "the kernel had %lld frames, %lld in the report", kernels,
+		    report("kernel"));
 	snprintf(what, sizeof(what), "evict-%s-content", name);
 	guest_check(dismiss(&s), what, "it changed");
 }
@@ -255,7 +261,8 @@ static long long kernels(void)
 
 /*
  * Of 16 frames that the kernel offers 15 are in colours where no page may go. While a
- * rate has the eviction wait, others can have them.
+ * rate has the eviction wait, others can have them. The rate is so low that the slowest
+ * host waits for it.
  */
 static void lends(void)
 {
@@ -272,16 +279,16 @@ static void lends(void)
 	start = now_s();
 	pid = fork();
 	if (!pid)
-		_exit(guest_writef(EVICT, "1 rate=%lu", 512 * GUEST_PAGE) != -EINTR);
+		_exit(guest_writef(EVICT, "1 rate=%lu", 64 * GUEST_PAGE) != -EINTR);
 	do {
 		wait_moving(start);
 		moved = report("moved");
-	} while (moved < 512 && now_s() - start < 20);
+	} while (moved < 128 && now_s() - start < 20);
 	held = kernels() - before;
 	kill(pid, SIGINT);
 	waitpid(pid, NULL, 0);
 	printf("# %lld frames held, %lld pages moved\n", held, moved);
-	guest_check(moved >= 512 && held < moved / 2, "evict-lends",
+	guest_check(moved >= 128 && held < 2 * moved, "evict-lends",
 		    "%lld frames held in the way of %lld pages", held, moved);
 	guest_check(dismiss(&s), "evict-lends-content", "it changed");
 	guest_ungroup("most");
