@@ -271,8 +271,11 @@ static bool unsettled(struct task_struct *task)
 	return is;
 }
 
-/* Who speaks may have ended since a thread of the process changed its group. */
-void sol_member_settle(struct task_struct *task)
+/*
+ * Mark the address space of @task's process anew. Who speaks may have ended since a thread of
+ * it changed its group. Return: who does, referenced; NULL: nothing has to change.
+ */
+static struct task_struct *mark_anew(struct task_struct *task)
 {
 	struct task_struct *speaker;
 
@@ -282,11 +285,22 @@ void sol_member_settle(struct task_struct *task)
 		get_task_struct(speaker);
 	rcu_read_unlock();
 	if (!speaker)
-		return;
+		return NULL;
 	if (unsettled(speaker)) {
 		mark_mm(speaker, group_id_of(speaker));
-		sol_stay_task(speaker);
+		return speaker;
 	}
+	put_task_struct(speaker);
+	return NULL;
+}
+
+void sol_member_settle(struct task_struct *task)
+{
+	struct task_struct *speaker = mark_anew(task);
+
+	if (!speaker)
+		return;
+	sol_stay_task(speaker);
 	put_task_struct(speaker);
 }
 
@@ -308,13 +322,21 @@ int sol_member_settle_all(void)
 {
 	struct sol_tasks *tasks = sol_tasks_new_for_all();
 	struct signal_struct *last = NULL;
-	u32 i;
+	struct task_struct *speaker;
+	u32 i, n = 0;
 
 	if (!tasks)
 		return -ENOMEM;
 	sol_tasks_find(tasks, speaks_unsettled, &last);
-	for (i = 0; i < tasks->n; i++)
-		sol_member_settle(tasks->task[i]);
+	for (i = 0; i < tasks->n; i++) {
+		speaker = mark_anew(tasks->task[i]);
+		put_task_struct(tasks->task[i]);
+		if (speaker)
+			tasks->task[n++] = speaker;
+		cond_resched();
+	}
+	tasks->n = n;
+	sol_stay_tasks(tasks->task, n);
 	sol_tasks_free(tasks);
 	return 0;
 }

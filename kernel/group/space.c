@@ -24,7 +24,9 @@
  * Probes touch nothing but flags. The last reference to an address space is put by a
  * worker of the kernel: closing a task's files may wait for their server.
  */
+#include <linux/bitmap.h>
 #include <linux/delay.h>
+#include <linux/hash.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/sched/coredump.h>
@@ -37,7 +39,7 @@
 #include "../hook/probe.h"
 #include "space.h"
 
-#define LOCK_MS	50
+#define LOCK_MS	50	/* for all address spaces together */
 
 /* Requirements of the groups of an address space's threads. */
 struct stay_want {
@@ -57,29 +59,105 @@ static void want_add(struct stay_want *want, struct task_struct *task)
 	}
 }
 
-static void want_add_others(struct stay_want *want, const struct mm_struct *mm)
-{
-	struct task_struct *process, *thread;
+/**
+ * struct space - an address space, referenced
+ * @mm: it
+ * @task: one that has it
+ * @is_shared: other processes seem to have it, too
+ * @want: what all that have it require
+ */
+struct space {
+	struct mm_struct *mm;
+	struct task_struct *task;
+	bool is_shared;
+	struct stay_want want;
+};
 
-	for_each_process_thread(process, thread)
-		if (READ_ONCE(thread->mm) == mm && !READ_ONCE(thread->vfork_done))
-			want_add(want, thread);
+#define SPACES		32
+#define SEEN_BITS	8
+
+/**
+ * struct spaces - address spaces that are looked at together
+ * @n: how many
+ * @seen: a bit for the hash of each one that is shared
+ * @at: they
+ *
+ * A look at all tasks of the machine is for all of them: anybody can make many that are shared.
+ */
+struct spaces {
+	u32 n;
+	DECLARE_BITMAP(seen, 1 << SEEN_BITS);
+	struct space at[SPACES];
+};
+
+/* Those of the first of @n tasks. Return: of how many. */
+static u32 spaces_find(struct spaces *s, struct task_struct **tasks, u32 n)
+{
+	struct mm_struct *mm;
+	u32 i;
+
+	s->n = 0;
+	bitmap_zero(s->seen, 1 << SEEN_BITS);
+	for (i = 0; i < n; i++) {
+		mm = get_task_mm(tasks[i]);
+		if (!mm)
+			continue;
+		if (s->n && s->at[s->n - 1].mm == mm) {
+			mmput_async(mm);
+			continue;
+		}
+		if (s->n == SPACES) {
+			mmput_async(mm);
+			break;
+		}
+		s->at[s->n++] = (struct space){ .mm = mm, .task = tasks[i] };
+	}
+	return i;
 }
 
-/* Of all that have @mm, which is @task's and referenced by the caller. */
-static struct stay_want want_of_all(struct task_struct *task, struct mm_struct *mm)
+static void spaces_put(struct spaces *s)
 {
-	struct stay_want want = { 0 };
+	while (s->n)
+		mmput_async(s->at[--s->n].mm);
+}
+
+/* Threads of one process, if nobody else has the address space. RCU. */
+static void ask_process(struct spaces *s, struct space *at)
+{
 	struct task_struct *thread;
 
-	rcu_read_lock();
-	if (atomic_read(&mm->mm_users) > get_nr_threads(task) + 1)
-		want_add_others(&want, mm);
+	at->is_shared = atomic_read(&at->mm->mm_users) > get_nr_threads(at->task) + 1;
+	if (at->is_shared)
+		__set_bit(hash_ptr(at->mm, SEEN_BITS), s->seen);
 	else
-		for_each_thread(task, thread)
-			want_add(&want, thread);
+		for_each_thread(at->task, thread)
+			want_add(&at->want, thread);
+}
+
+static void ask_other(struct spaces *s, struct task_struct *thread)
+{
+	const struct mm_struct *mm = READ_ONCE(thread->mm);
+	u32 i;
+
+	if (!mm || !test_bit(hash_ptr(mm, SEEN_BITS), s->seen) || READ_ONCE(thread->vfork_done))
+		return;
+	for (i = 0; i < s->n; i++)
+		if (s->at[i].mm == mm && s->at[i].is_shared)
+			want_add(&s->at[i].want, thread);
+}
+
+static void spaces_ask(struct spaces *s)
+{
+	struct task_struct *process, *thread;
+	u32 i;
+
+	rcu_read_lock();
+	for (i = 0; i < s->n; i++)
+		ask_process(s, &s->at[i]);
+	if (!bitmap_empty(s->seen, 1 << SEEN_BITS))
+		for_each_process_thread(process, thread)
+			ask_other(s, thread);
 	rcu_read_unlock();
-	return want;
 }
 
 static void thp_off(struct mm_struct *mm, struct task_struct *task)
@@ -117,29 +195,28 @@ static void stay_end(struct mm_struct *mm, struct task_struct *task)
 }
 
 /* A fault may hold the lock for as long as the server of a file likes. */
-static bool lock_soon(struct mm_struct *mm)
+static bool lock_soon(struct mm_struct *mm, u32 *tries)
 {
-	int tries = LOCK_MS;
-
 	while (!sol_mmap_write_trylock(mm)) {
-		if (!tries--)
+		if (!*tries)
 			return false;
+		--*tries;
 		usleep_range(USEC_PER_MSEC / 2, USEC_PER_MSEC);
 	}
 	return true;
 }
 
 /*
- * Merged pages stay merged until they are written; no more are merged. Areas of a task
- * that keeps us waiting stay as they are: the pages that it loses are its own.
+ * Merged pages stay merged until they are written; no more are merged. Areas of tasks
+ * that keep us waiting stay as they are: the pages that they lose are their own.
  */
-static void stay_unmerge(struct mm_struct *mm)
+static void stay_unmerge(struct mm_struct *mm, u32 *tries)
 {
 	struct vm_area_struct *vma;
 	VMA_ITERATOR(vmi, mm, 0);
 
 	sol_mm_clear_merge_any(mm);
-	if (!test_bit(MMF_VM_MERGEABLE, sol_mm_flags(mm)) || !lock_soon(mm))
+	if (!test_bit(MMF_VM_MERGEABLE, sol_mm_flags(mm)) || !lock_soon(mm, tries))
 		return;
 	for_each_vma(vmi, vma) {
 		if (vma->vm_flags & VM_MERGEABLE)
@@ -156,30 +233,45 @@ static void stay(struct mm_struct *mm, struct task_struct *task, const struct st
 		stay_end(mm, task);
 }
 
-/* All threads are asked once for those of a process that follow each other. */
-void sol_stay_tasks(struct task_struct **tasks, u32 n)
+/* The address spaces of the first @n of @tasks. A task that has executed meanwhile has another. */
+static void spaces_apply(struct spaces *s, struct task_struct **tasks, u32 n, u32 *tries)
 {
-	struct mm_struct *mm = NULL, *next;
-	struct stay_want want;
-	bool is_new;
-	u32 i;
+	struct mm_struct *mm;
+	u32 i, at, last = 0;
 
 	for (i = 0; i < n; i++) {
-		next = get_task_mm(tasks[i]);
-		if (!next)
+		mm = get_task_mm(tasks[i]);
+		if (!mm)
 			continue;
-		is_new = next != mm;
-		if (is_new)
-			want = want_of_all(tasks[i], next);
-		stay(next, tasks[i], &want);
-		if (is_new && want.stay)
-			stay_unmerge(next);
-		if (mm)
-			mmput_async(mm);
-		mm = next;
-	}
-	if (mm)
+		for (at = last; at < s->n && s->at[at].mm != mm; at++)
+			;
+		if (at < s->n) {
+			stay(mm, tasks[i], &s->at[at].want);
+			last = at;
+		}
 		mmput_async(mm);
+	}
+	for (at = 0; at < s->n; at++)
+		if (s->at[at].want.stay)
+			stay_unmerge(s->at[at].mm, tries);
+}
+
+void sol_stay_tasks(struct task_struct **tasks, u32 n)
+{
+	u32 done, tries = LOCK_MS;
+	struct spaces s;
+
+	while (n) {
+		done = spaces_find(&s, tasks, n);
+		if (s.n) {
+			spaces_ask(&s);
+			spaces_apply(&s, tasks, done, &tries);
+		}
+		spaces_put(&s);
+		tasks += done;
+		n -= done;
+		cond_resched();
+	}
 }
 
 static void stay_new_mm(struct task_struct *task)
