@@ -58,51 +58,50 @@ static void find_targets(struct sol_move_batch *batch)
 	const struct sol_asked *asked = &batch->asked;
 	u32 i;
 
-	memset(batch->target, 0, sizeof(batch->target));
-	for (i = 0; i < batch->n; i++) {
+	for (batch->n_targets = 0; batch->n_targets < batch->n; batch->n_targets++) {
+		i = batch->n_targets;
 		batch->target[i] = asked->ask(pfn_to_page(batch->pfn[i]),
 					      asked->ctx);
 		if (!batch->target[i])
 			break;
+		batch->is_taken[i] = false;
 	}
 }
 
-/* The target that was found for @src, or one that came back. */
+/*
+ * The target that was found for @src, and no other: of two pages that wait for another try each
+ * may be bound to a node of its own.
+ */
 static struct page *take_target(struct page *src, void *ctx)
 {
 	struct sol_move_batch *batch = ctx;
-	u32 i, own = SOL_BATCH_PAGES, any = SOL_BATCH_PAGES;
+	u32 i;
 
-	for (i = 0; i < SOL_BATCH_PAGES; i++) {
-		if (!batch->target[i])
-			continue;
-		any = i;
-		if (i < batch->n && batch->pfn[i] == page_to_pfn(src))
-			own = i;
-	}
-	i = own < SOL_BATCH_PAGES ? own : any;
-	return i < SOL_BATCH_PAGES ? xchg(&batch->target[i], NULL) : NULL;
+	for (i = 0; i < batch->n_targets; i++)
+		if (batch->pfn[i] == page_to_pfn(src) && !batch->is_taken[i]) {
+			batch->is_taken[i] = true;
+			return batch->target[i];
+		}
+	return NULL;
 }
 
-/* @page was not used: for a page that is tried again. */
+/* @page was not used: the page that it was found for may be tried again. */
 static void target_back(struct page *page, void *ctx)
 {
 	struct sol_move_batch *batch = ctx;
 	u32 i;
 
-	for (i = 0; i < SOL_BATCH_PAGES; i++)
-		if (!batch->target[i]) {
-			batch->target[i] = page;
-			return;
-		}
+	for (i = 0; i < batch->n_targets; i++)
+		if (batch->target[i] == page)
+			batch->is_taken[i] = false;
 }
 
 static void free_targets(struct sol_move_batch *batch)
 {
 	u32 i;
 
-	for (i = 0; i < SOL_BATCH_PAGES; i++)
-		if (batch->target[i])
+	for (i = 0; i < batch->n_targets; i++)
+		if (!batch->is_taken[i])
 			put_page(batch->target[i]);
 }
 

@@ -56,7 +56,9 @@ struct sol_move_report {
  * @pages: the pages
  * @n: how many
  * @pfn: where they were, the first @n; recolouring finds memory beyond all maps, too
- * @target: pages that they may go to; NULL: none, or it has been taken
+ * @target: page that each may go to, the first @n_targets
+ * @is_taken: the kernel has it
+ * @n_targets: how many were found
  * @asked: answers where each page goes, before the first one is unmapped
  * @report: where they are counted
  */
@@ -65,6 +67,8 @@ struct sol_move_batch {
 	u32 n;
 	u64 pfn[SOL_BATCH_PAGES];
 	struct page *target[SOL_BATCH_PAGES];
+	bool is_taken[SOL_BATCH_PAGES];
+	u32 n_targets;
 	struct sol_asked asked;
 	struct sol_move_report *report;
 };
