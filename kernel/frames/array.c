@@ -29,9 +29,9 @@
 /* Slots change places within a block, so that a block is the least that has memory. */
 #define BLOCK	(1ul << SOL_SLOT_BITS)
 
-/* Blocks with memory, and how many there are in all. */
+/* Blocks with memory, and how many frames all have. */
 static unsigned long *blocks;
-static u64 n_blocks;
+static u64 n_frames;
 
 /* ---- Blocks with memory ---- */
 
@@ -47,9 +47,9 @@ static bool has_memory(u64 block)
 
 int sol_array_init(u64 n)
 {
-	u64 i;
+	u64 i, n_blocks = DIV_ROUND_UP(n, BLOCK);
 
-	n_blocks = DIV_ROUND_UP(n, BLOCK);
+	n_frames = n;
 	blocks = kvcalloc(BITS_TO_LONGS(n_blocks), sizeof(long), GFP_KERNEL);
 	if (!blocks)
 		return -ENOMEM;
@@ -67,11 +67,15 @@ void sol_array_exit(void)
 	blocks = NULL;
 }
 
+/* The block in which the last frame lies has slots beyond it. */
+static bool block_has(u64 pfn)
+{
+	return test_bit(pfn >> SOL_SLOT_BITS, blocks);
+}
+
 bool sol_array_has(u64 pfn)
 {
-	u64 block = pfn >> SOL_SLOT_BITS;
-
-	return block < n_blocks && test_bit(block, blocks);
+	return pfn < n_frames && block_has(pfn);
 }
 
 /* ---- Arrays ---- */
@@ -94,7 +98,7 @@ static void free_pages_of(struct page **pages, u64 n)
 /* One page more of @array for @pfn: of its own, or a further reference to @hole. */
 static struct page *page_for(u64 pfn, int *nid, struct page *hole)
 {
-	if (!sol_array_has(pfn)) {
+	if (!block_has(pfn)) {
 		get_page(hole);
 		return hole;
 	}
