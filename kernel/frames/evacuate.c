@@ -111,8 +111,7 @@ static void note_frame(struct sol_refill *f, struct folio *folio, u64 pfn)
 	e->frame[e->n++] = (struct sol_evacuated){
 		.pfn = pfn,
 		.cell = f->cell,
-		.adopted = !folio_test_large(folio) && sol_refill_may_take(f, pfn) &&
-			   sol_store_adopt(f->cell, pfn),
+		.adopted = !folio_test_large(folio) && sol_store_adopt(f->cell, pfn),
 	};
 	f->want--;	/* no more than are wanted */
 }
@@ -125,6 +124,9 @@ static void gather(struct sol_refill *f, u64 pfn)
 	struct folio *folio;
 	bool dropped = false;
 
+	/* A frame of CMA can't be listed, so that its page would go for nothing. */
+	if (!sol_refill_may_take(f, pfn))
+		return;
 	if (!page_count(page)) {
 		if (sol_refill_zone_ok(f, page_zone(page)))
 			sol_refill_take(f, pfn);
@@ -241,14 +243,28 @@ u32 sol_evacuate_finish(struct sol_evacuation *e, bool reclaims, u32 *in_vain)
 	return got;
 }
 
-u32 sol_evacuate(struct sol_evacuation *e, u32 cell, u32 want, bool force,
-		 u32 *budget)
+static u32 evacuate_batch(struct sol_evacuation *e, u32 cell, u32 want, bool force,
+			  u32 *budget)
 {
 	u32 got, in_vain = 0;
 
 	got = sol_evacuate_gather(e, cell, want, force, budget);
 	got += sol_evacuate_finish(e, true, &in_vain);
 	*budget -= min(*budget, in_vain * IN_VAIN);
+	return got;
+}
+
+u32 sol_evacuate(struct sol_evacuation *e, u32 cell, u32 want, bool force,
+		 u32 *budget)
+{
+	u32 got, before;
+
+	/* A batch of pages that all stay says nothing of those behind them. */
+	do {
+		before = *budget;
+		got = evacuate_batch(e, cell, want, force, budget);
+		cond_resched();
+	} while (!got && *budget && *budget < before && sol_evacuate_in_round(cell));
 	return got;
 }
 

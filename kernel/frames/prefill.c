@@ -28,6 +28,7 @@
 #include "store.h"
 
 #define TRIES	2	/* times the reserve that may come, where tasks take from it */
+#define PART	(1u << 14)	/* frames that are looked at together: 64 MiB of small pages */
 
 /* Zero a listed frame of @cell with unknown content. Return: was there one? */
 static bool zero_one(u32 cell)
@@ -73,28 +74,45 @@ static u32 refill(u32 cell, u32 want)
 	return sol_refill(cell, want, &budget);
 }
 
-/* The same; if none is free, make some free. */
-static u32 refill_or_evacuate(struct sol_evacuation *e, u32 cell, u32 want)
+/* The same; if none is free, make some free. @more: it has not looked at all of them. */
+static u32 refill_or_evacuate(struct sol_evacuation *e, u32 cell, u32 want, bool *more)
 {
-	u32 budget = U32_MAX, got = refill(cell, want);
+	u32 budget = PART, got = refill(cell, want);
 
-	return got ?: sol_evacuate(e, cell, want, false, &budget);
+	got = got ?: sol_evacuate(e, cell, want, false, &budget);
+	*more = !got && !budget && sol_evacuate_in_round(cell);
+	return got;
 }
 
-/* Add a frame to @cell's reserve. Return: how many came. */
-static u32 reserve_more(struct sol_evacuation *e, u32 cell)
+static u32 try_reserve(struct sol_evacuation *e, u32 cell, bool *more)
 {
-	int users = sol_lists_begin();
+	*more = false;
+	if (!zeroing())
+		return refill_or_evacuate(e, cell, 1, more);
+	if (!sol_store.cell[cell].listed[0])
+		refill_or_evacuate(e, cell, sol_refill_batch(cell), more);
+	return zero_one(cell);
+}
+
+/* Must the reserve of @dir's group end early? */
+static bool is_over(const struct config_item *dir)
+{
+	return fatal_signal_pending(current) || sol_rmdir_waits(dir);
+}
+
+/* Add a frame to @cell's reserve, part by part. Return: how many came. */
+static u32 reserve_more(struct sol_evacuation *e, u32 cell, const struct config_item *dir)
+{
+	bool more;
+	int users;
 	u32 got;
 
-	if (zeroing()) {
-		if (!sol_store.cell[cell].listed[0])
-			refill_or_evacuate(e, cell, sol_refill_batch(cell));
-		got = zero_one(cell);
-	} else {
-		got = refill_or_evacuate(e, cell, 1);
-	}
-	sol_lists_end(users);
+	do {
+		users = sol_lists_begin();
+		got = try_reserve(e, cell, &more);
+		sol_lists_end(users);
+		cond_resched();
+	} while (!got && more && !is_over(dir));
 	return got;
 }
 
@@ -126,15 +144,13 @@ static u32 *copy_cells(struct sol_group *group, u32 *n)
 
 /* One frame for each cell, so that all get the same share; at most @max. */
 static u64 reserve_round(struct sol_evacuation *e, const u32 *cell, u32 n,
-			 u64 max)
+			 u64 max, const struct config_item *dir)
 {
 	u64 got = 0;
 	u32 i;
 
-	for (i = 0; i < n && got < max; i++) {
-		got += reserve_more(e, cell[i]);
-		cond_resched();
-	}
+	for (i = 0; i < n && got < max; i++)
+		got += reserve_more(e, cell[i], dir);
 	return got;
 }
 
@@ -162,10 +178,9 @@ u64 sol_store_reserve(struct sol_group *group, const struct config_item *dir, u6
 		sol_refill_retry(cell[i]);
 	for (;;) {
 		have = count_reserve(cell, n);
-		if (!e || have >= frames || came > TRIES * frames ||
-		    fatal_signal_pending(current) || sol_rmdir_waits(dir))
+		if (!e || have >= frames || came > TRIES * frames || is_over(dir))
 			break;
-		got = reserve_round(e, cell, n, frames - have);
+		got = reserve_round(e, cell, n, frames - have, dir);
 		if (!got)
 			break;
 		came += got;

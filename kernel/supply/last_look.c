@@ -42,7 +42,7 @@ static u32 evacuate(struct sol_pass *p, struct sol_last_look *at, u32 cell)
 	if (!at->in_cell)
 		sol_evacuate_anew(cell);
 	got = sol_evacuate(p->evacuation, cell, SOL_REFILL_MAX, true, &left);
-	at->in_cell = !left && sol_evacuate_in_round(cell);
+	at->in_cell = !got && sol_evacuate_in_round(cell);
 	at->looks -= part - left;
 	p->looked += part - left;
 	return got;

@@ -8,13 +8,12 @@
 #define _GNU_SOURCE
 #include "../lib/guest.h"
 #include "../lib/kernel.h"
+#include "../lib/pin.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -140,47 +139,6 @@ static void half_a_set_in_reserve(void)
 		    "supply-reserve-is-listed", "%lld frames",
 		    stat_of("timely", "listed"));
 	guest_ungroup("timely");
-}
-
-/* Memory in all colours that nobody can move: a device of a child's has it. */
-static pid_t pin(size_t bytes)
-{
-	struct iovec buffer = { NULL, bytes };
-	char params[120] = "";
-	int ready[2], ring;
-	pid_t pid;
-	char c;
-
-	if (pipe(ready))
-		guest_die("pipe");
-	pid = fork();
-	if (!pid) {
-		buffer.iov_base = guest_map_anon(bytes);
-		madvise(buffer.iov_base, bytes, MADV_NOHUGEPAGE);
-		guest_touch(buffer.iov_base, bytes);
-		ring = syscall(SYS_io_uring_setup, 1, params);
-		if (ring < 0 || syscall(SYS_io_uring_register, ring, 0, &buffer, 1) ||
-		    write(ready[1], "", 1) != 1)
-			_exit(1);
-		pause();
-	}
-	close(ready[1]);
-	if (read(ready[0], &c, 1) != 1) {
-		waitpid(pid, NULL, 0);
-		pid = 0;
-	}
-	close(ready[0]);
-	return pid;
-}
-
-/* End a child of pin(). The ring's memory comes free some time after the process. */
-static void unpin(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	while (kernel_number("/proc/vmstat", "nr_foll_pin_acquired") !=
-	       kernel_number("/proc/vmstat", "nr_foll_pin_released"))
-		usleep(10000);
 }
 
 /* The longest of many faults of @group, for which supply lists frames anew, ms. */
