@@ -13,7 +13,7 @@
 #include "status.h"
 #include "command.h"
 
-int sol_command_may(const char *what, size_t count)
+int sol_command_may(const char *what, const char *page, size_t count)
 {
 	if (!capable(CAP_SYS_ADMIN))
 		return sol_deny(-EPERM, "%s: needs CAP_SYS_ADMIN", what);
@@ -21,6 +21,9 @@ int sol_command_may(const char *what, size_t count)
 		return sol_deny(-E2BIG,
 				  "%s: more than %u bytes in one write",
 				  what, SOL_FILE_SIZE - 2);
+	/* Whatever reads the text would stop there, and the rest be lost. */
+	if (count && strnlen(page, count) < count)
+		return sol_deny(-EINVAL, "%s: a NUL byte is no text", what);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(sol_command_may);
@@ -30,13 +33,9 @@ size_t sol_command_trim(const char *page, size_t count)
 	return count && page[count - 1] == '\n' ? count - 1 : count;
 }
 
-int sol_command_number(const char *what, const char *page, size_t count,
-		       u64 max, u64 *number)
+int sol_command_number(const char *what, const char *page, u64 max, u64 *number)
 {
-	int err = strnlen(page, count) < count ? -EINVAL :
-						 kstrtou64(page, 10, number);
-
-	if (err || *number > max)
+	if (kstrtou64(page, 10, number) || *number > max)
 		return sol_deny(-EINVAL,
 				  "%s: expected a number from 0 to %llu",
 				  what, max);

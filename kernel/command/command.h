@@ -11,11 +11,13 @@
 /**
  * sol_command_may() - the first check of every write
  * @what: the file's name
- * @count: bytes written; configfs cuts a longer text into pieces of 4095 bytes
+ * @page: the text
+ * @count: its bytes; configfs cuts a longer text into pieces of 4095 bytes. 0: there is none
  *
- * Return: 0; -EPERM without CAP_SYS_ADMIN, -E2BIG if the text may have been cut.
+ * Return: 0; -EPERM without CAP_SYS_ADMIN, -E2BIG if the text may have been cut, -EINVAL if
+ * it has a NUL byte; then there are words.
  */
-int sol_command_may(const char *what, size_t count);
+int sol_command_may(const char *what, const char *page, size_t count);
 
 /* Length of @page[count] without its last newline. */
 size_t sol_command_trim(const char *page, size_t count);
@@ -23,14 +25,12 @@ size_t sol_command_trim(const char *page, size_t count);
 /**
  * sol_command_number() - parse a decimal number
  * @what: the file's name
- * @page: the text
- * @count: its bytes
+ * @page: the text, after sol_command_may()
  * @max: largest number
  * @number: becomes the number
  *
  * Return: 0, or -EINVAL and words.
  */
-int sol_command_number(const char *what, const char *page, size_t count,
-		       u64 max, u64 *number);
+int sol_command_number(const char *what, const char *page, u64 max, u64 *number);
 
 #endif /* SOLOIST_COMMAND_H */

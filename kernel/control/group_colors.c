@@ -184,13 +184,15 @@ static int list_edit(struct sol_colors *colors, const void *arg)
 
 static ssize_t list_store(struct config_item *item, const struct list_write *w)
 {
-	int err = sol_command_may(w->file->name, w->count);
+	struct sol_group *group = sol_to_group(item);
+	int err = sol_command_may(w->file->name, w->page, w->count) ?:
+		  sol_guard_recolor_begin(group);
 
-	if (!err)
-		err = sol_guard_may_recolor(sol_to_group(item));
-	if (!err)
-		err = sol_group_edit(sol_to_group(item), item, list_edit, w);
-	return sol_group_colored(sol_to_group(item), err, w->count);
+	if (!err) {
+		err = sol_group_edit(group, item, list_edit, w);
+		sol_guard_recolor_end(group);
+	}
+	return sol_group_colored(group, err, w->count);
 }
 
 #define LIST_FILE(_name, _of, _n, _llc, _owned, _apply)			\
@@ -288,10 +290,13 @@ static int auto_store(struct sol_group *group, const struct config_item *dir,
 ssize_t sol_group_auto_store(struct config_item *item, const char *page,
 			     size_t count)
 {
-	int err = sol_command_may("auto", count) ?:
-		  sol_guard_may_recolor(sol_to_group(item));
+	struct sol_group *group = sol_to_group(item);
+	int err = sol_command_may("auto", page, count) ?:
+		  sol_guard_recolor_begin(group);
 
-	if (!err)
-		err = auto_store(sol_to_group(item), item, page, count);
-	return sol_group_colored(sol_to_group(item), err, count);
+	if (!err) {
+		err = auto_store(group, item, page, count);
+		sol_guard_recolor_end(group);
+	}
+	return sol_group_colored(group, err, count);
 }

@@ -76,11 +76,11 @@ static int look_at_all(struct config_item *item)
 ssize_t sol_group_occupancy_all_store(struct config_item *item,
 				      const char *page, size_t count)
 {
-	int err = sol_command_may("occupancy_all", count);
+	int err = sol_command_may("occupancy_all", page, count);
 	u64 one;
 
 	if (!err)
-		err = sol_command_number("occupancy_all", page, count, 1, &one);
+		err = sol_command_number("occupancy_all", page, 1, &one);
 	if (!err && one != 1)
 		err = sol_deny(-EINVAL, "occupancy_all: expected 1, not 0");
 	return sol_status_done(err ?: look_at_all(item), count);
@@ -116,7 +116,7 @@ static int evict_store(struct sol_group *group, const struct config_item *dir,
 ssize_t sol_group_evict_store(struct config_item *item, const char *page,
 			      size_t count)
 {
-	int err = sol_command_may("evict", count);
+	int err = sol_command_may("evict", page, count);
 
 	return sol_status_done(err ?: evict_store(sol_to_group(item), item,
 						  page, count), count);
@@ -144,7 +144,7 @@ static int recolor_store(struct sol_group *group, const struct config_item *dir,
 ssize_t sol_group_recolor_store(struct config_item *item, const char *page,
 				size_t count)
 {
-	int err = sol_command_may("recolor", count);
+	int err = sol_command_may("recolor", page, count);
 
 	return sol_status_done(err ?: recolor_store(sol_to_group(item), item,
 						    page, count), count);

@@ -40,7 +40,7 @@ static int mode_edit(struct sol_colors *colors, const void *arg)
 ssize_t sol_group_mode_store(struct config_item *item, const char *page,
 			     size_t count)
 {
-	int err = sol_command_may("mode", count);
+	int err = sol_command_may("mode", page, count);
 
 	if (!err)
 		err = sol_group_edit(sol_to_group(item), item, mode_edit, page);
@@ -73,18 +73,22 @@ ssize_t sol_group_exhaust_show(struct config_item *item, char *page)
 ssize_t sol_group_exhaust_store(struct config_item *item, const char *page,
 				size_t count)
 {
-	int err = sol_command_may("exhaust", count);
+	struct sol_group *group = sol_to_group(item);
+	int err = sol_command_may("exhaust", page, count);
 	u8 exhaust;
 
 	if (!err)
 		err = sol_control_exhaust(page, count, &exhaust);
 	if (!err)
-		err = sol_group_check_living(sol_to_group(item));
+		err = sol_group_check_living(group);
 	if (!err && exhaust == SOL_GROW)
-		err = sol_guard_may_recolor(sol_to_group(item));
-	if (!err)
-		WRITE_ONCE(sol_to_group(item)->exhaust, exhaust);
-	return sol_status_done(err, count);
+		err = sol_guard_recolor_begin(group);
+	if (err)
+		return sol_status_done(err, count);
+	WRITE_ONCE(group->exhaust, exhaust);
+	if (exhaust == SOL_GROW)
+		sol_guard_recolor_end(group);
+	return sol_status_done(0, count);
 }
 
 /* ---- text, ephemeral ---- */
@@ -100,7 +104,7 @@ ssize_t sol_group_text_show(struct config_item *item, char *page)
 ssize_t sol_group_text_store(struct config_item *item, const char *page,
 			     size_t count)
 {
-	int err = sol_command_may("text", count);
+	int err = sol_command_may("text", page, count);
 	int how = sysfs_match_string(text_name, page);
 
 	if (!err && how < 0)
@@ -124,7 +128,7 @@ ssize_t sol_group_ephemeral_show(struct config_item *item, char *page)
 ssize_t sol_group_ephemeral_store(struct config_item *item, const char *page,
 				  size_t count)
 {
-	int err = sol_command_may("ephemeral", count);
+	int err = sol_command_may("ephemeral", page, count);
 	bool yes;
 
 	if (!err && kstrtobool(page, &yes))
@@ -151,7 +155,10 @@ static int bytes_parse(const char *page, u64 *bytes)
 	char number[21] = "";
 	const char *at;
 
-	memcpy(number, page, min(n, sizeof(number) - 1));
+	/* A number that does not fit is not cut: it would be another one. */
+	if (n >= sizeof(number))
+		return -EINVAL;
+	memcpy(number, page, n);
 	at = page[n] ? strchr(suffix, toupper(page[n])) : NULL;
 	if (at) {
 		shift = 10 * (at - suffix + 1);
@@ -267,7 +274,7 @@ static int reserve_store(struct sol_group *group, const struct config_item *dir,
 ssize_t sol_group_reserve_store(struct config_item *item, const char *page,
 				size_t count)
 {
-	int err = sol_command_may("reserve", count);
+	int err = sol_command_may("reserve", page, count);
 
 	return sol_status_done(err ?: reserve_store(sol_to_group(item), item, page), count);
 }

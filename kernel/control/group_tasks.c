@@ -28,7 +28,7 @@ ssize_t sol_group_cgroup_show(struct config_item *item, char *page)
 ssize_t sol_group_cgroup_store(struct config_item *item, const char *page,
 			       size_t count)
 {
-	int err = sol_command_may("cgroup", count);
+	int err = sol_command_may("cgroup", page, count);
 	char *paths = NULL;
 
 	if (!err) {
@@ -175,7 +175,7 @@ static ssize_t join_store(struct config_item *item, const char *page,
 			  size_t count, enum pid_type type)
 {
 	const char *file = type == PIDTYPE_TGID ? "procs" : "tasks";
-	int err = sol_command_may(file, count);
+	int err = sol_command_may(file, page, count);
 	struct left left = { 0 };
 
 	if (!err)

@@ -101,7 +101,7 @@ static struct config_item *groups_make_item(struct config_group *parent,
 {
 	struct group_dir *dir;
 	struct sol_group *group;
-	int err = sol_command_may(name, 0);
+	int err = sol_command_may(name, NULL, 0);
 
 	if (err)
 		return ERR_PTR(err);

@@ -171,10 +171,8 @@ static int settings_edit(struct sol_guard_set *set, const void *arg)
 static ssize_t guard_settings_store(struct config_item *item, const char *page,
 				    size_t count)
 {
-	int err = sol_command_may("settings", count);
+	int err = sol_command_may("settings", page, count);
 
-	if (!err && strnlen(page, count) < count)
-		err = sol_deny(-EINVAL, "settings: a NUL byte is no text");
 	if (!err)
 		err = sol_guard_edit(settings_edit, page);
 	/* In force, with words already. */
@@ -372,13 +370,11 @@ static int request_apply(struct sol_group *group, struct request *r)
 static int bandwidth_store(struct sol_group *group, int cpu, const char *page,
 			   size_t count)
 {
-	int err = sol_command_may("bandwidth", count);
+	int err = sol_command_may("bandwidth", page, count);
 	struct request *r;
 
 	if (err)
 		return err;
-	if (strnlen(page, count) < count)
-		return sol_deny(-EINVAL, "bandwidth: a NUL byte is no text");
 	r = kmalloc(sizeof(*r), GFP_KERNEL);
 	if (!r)
 		return sol_no_memory("bandwidth");

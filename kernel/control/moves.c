@@ -125,7 +125,7 @@ static int run(const char *what, const char *page, size_t count, bool recolor)
 ssize_t sol_root_evict_store(struct config_item *item, const char *page,
 			     size_t count)
 {
-	int err = sol_command_may("evict", count);
+	int err = sol_command_may("evict", page, count);
 
 	return sol_status_done(err ?: run("evict", page, count, false), count);
 }
@@ -138,7 +138,7 @@ ssize_t sol_root_evict_show(struct config_item *item, char *page)
 ssize_t sol_root_recolor_store(struct config_item *item, const char *page,
 			       size_t count)
 {
-	int err = sol_command_may("recolor", count);
+	int err = sol_command_may("recolor", page, count);
 
 	return sol_status_done(err ?: run("recolor", page, count, true), count);
 }

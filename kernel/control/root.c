@@ -76,7 +76,7 @@ static int map_store(const char *page, size_t count)
 static ssize_t root_map_store(struct config_item *item, const char *page,
 			      size_t count)
 {
-	int err = sol_command_may("map", count);
+	int err = sol_command_may("map", page, count);
 
 	return sol_status_done(err ?: map_store(page, count), count);
 }
@@ -157,7 +157,7 @@ static int lists_store(const char *page)
 static ssize_t root_lists_store(struct config_item *item, const char *page,
 				size_t count)
 {
-	int err = sol_command_may("lists", count);
+	int err = sol_command_may("lists", page, count);
 
 	return sol_status_done(err ?: lists_store(page), count);
 }

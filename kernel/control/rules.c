@@ -81,7 +81,7 @@ static ssize_t rule_uid_store(struct config_item *item, const char *page,
 	struct sol_rule *rule = to_rule(item);
 	enum sol_rule_who who;
 	kuid_t uid = INVALID_UID;
-	int err = sol_command_may("uid", count);
+	int err = sol_command_may("uid", page, count);
 
 	if (!err)
 		err = uid_parse(page, count, &who, &uid);
@@ -128,7 +128,7 @@ static int path_store(struct sol_rule *rule, const char *page, size_t count)
 static ssize_t rule_path_store(struct config_item *item, const char *page,
 			       size_t count)
 {
-	int err = sol_command_may("path", count);
+	int err = sol_command_may("path", page, count);
 
 	return sol_status_done(err ?: path_store(to_rule(item), page, count),
 			       count);
@@ -144,12 +144,11 @@ static ssize_t rule_colors_show(struct config_item *item, char *page)
 static ssize_t rule_colors_store(struct config_item *item, const char *page,
 				 size_t count)
 {
-	int err = sol_command_may("colors", count);
+	int err = sol_command_may("colors", page, count);
 	u64 n;
 
 	if (!err)
-		err = sol_command_number("colors", page, count,
-					 1u << SOL_MAX_BANK_BITS, &n);
+		err = sol_command_number("colors", page, 1u << SOL_MAX_BANK_BITS, &n);
 	if (!err && !n)
 		err = sol_deny(-EINVAL, "colors: at least 1");
 	if (!err)
@@ -167,14 +166,13 @@ static ssize_t limit_show(u32 set, u32 holds, char *page)
 static int limit_store(const char *what, const char *page, size_t count,
 		       u32 *limit)
 {
-	int err = sol_command_may(what, count);
+	int err = sol_command_may(what, page, count);
 	u64 n = 0;
 
 	if (err)
 		return err;
 	if (!sysfs_streq(page, "default")) {
-		err = sol_command_number(what, page, count,
-					 1u << SOL_MAX_BANK_BITS, &n);
+		err = sol_command_number(what, page, 1u << SOL_MAX_BANK_BITS, &n);
 		if (!err && !n)
 			err = sol_deny(-EINVAL, "%s: at least 1, or default",
 				       what);
@@ -231,7 +229,7 @@ static ssize_t rule_exhaust_show(struct config_item *item, char *page)
 static ssize_t rule_exhaust_store(struct config_item *item, const char *page,
 				  size_t count)
 {
-	int err = sol_command_may("exhaust", count);
+	int err = sol_command_may("exhaust", page, count);
 	u8 exhaust;
 
 	if (!err)
@@ -249,11 +247,11 @@ static ssize_t rule_realtime_show(struct config_item *item, char *page)
 static ssize_t rule_realtime_store(struct config_item *item, const char *page,
 				   size_t count)
 {
-	int err = sol_command_may("realtime", count);
+	int err = sol_command_may("realtime", page, count);
 	u64 n;
 
 	if (!err)
-		err = sol_command_number("realtime", page, count, 1, &n);
+		err = sol_command_number("realtime", page, 1, &n);
 	if (!err)
 		WRITE_ONCE(to_rule(item)->realtime, n);
 	return sol_status_done(err, count);
@@ -281,11 +279,11 @@ static int enable(struct sol_rule *rule, bool on)
 static ssize_t rule_enabled_store(struct config_item *item, const char *page,
 				  size_t count)
 {
-	int err = sol_command_may("enabled", count);
+	int err = sol_command_may("enabled", page, count);
 	u64 n;
 
 	if (!err)
-		err = sol_command_number("enabled", page, count, 1, &n);
+		err = sol_command_number("enabled", page, 1, &n);
 	if (!err)
 		err = enable(to_rule(item), n);
 	return sol_status_done(err, count);
@@ -367,7 +365,7 @@ static struct config_item *rules_make_item(struct config_group *parent,
 					   const char *name)
 {
 	struct rule_dir *dir;
-	int err = sol_command_may(name, 0) ?: have_map(name);
+	int err = sol_command_may(name, NULL, 0) ?: have_map(name);
 
 	if (err)
 		return ERR_PTR(err);

@@ -200,7 +200,7 @@ static int decode_store(const char *page, size_t count)
 
 int sol_adxl_store(const char *page, size_t count)
 {
-	int err = sol_command_may("decode", count);
+	int err = sol_command_may("decode", page, count);
 
 	if (err)
 		return err;

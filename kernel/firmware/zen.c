@@ -222,7 +222,7 @@ int sol_question_store(struct sol_question *question, const char *page,
 		       size_t count)
 {
 	char *text;
-	int err = sol_command_may(question->name, count);
+	int err = sol_command_may(question->name, page, count);
 
 	if (err)
 		return err;

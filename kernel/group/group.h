@@ -167,6 +167,7 @@ enum sol_copies {
  * @ephemeral: to be removed when its last task goes
  * @had_tasks: a task has been in it
  * @reserving: somebody fills its reserve
+ * @recolorers: who change its colours or their policy just now; sol_guard_mutex
  * @drains: how often isolated CPUs were asked for its last pages; sol_group_mutex
  * @cells: NULL: it does not colour (yet, or any more)
  * @stats: per CPU
@@ -198,6 +199,7 @@ struct sol_group {
 	bool ephemeral;
 	bool had_tasks;
 	bool reserving;
+	u16 recolorers;
 	u8 drains;
 	struct sol_cells __rcu *cells;
 	struct sol_group_stats __percpu *stats;

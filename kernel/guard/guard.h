@@ -77,8 +77,14 @@ bool sol_guard_reserved_on(int cpu, char *owner, size_t size,
 			   struct sol_reservation *want);
 /* Fill @stats. Return: is @cpu regulated? */
 bool sol_guard_core_stats(int cpu, struct sol_guard_core_stats *stats);
-/* Refuse (-EBUSY and words) if regulation by bank depends on @group's colours. */
-int sol_guard_may_recolor(const struct sol_group *group);
+/**
+ * sol_guard_recolor_begin() - before a group's colours change, or whether they may grow
+ * @group: whose; it gets no bandwidth by bank until sol_guard_recolor_end()
+ *
+ * Return: 0, or -EBUSY and words: bandwidth by bank depends on its colours.
+ */
+int sol_guard_recolor_begin(struct sol_group *group);
+void sol_guard_recolor_end(struct sol_group *group);
 
 /* ---- Between the files of the room; sol_guard_mutex ---- */
 

@@ -23,6 +23,15 @@ static const struct sol_colors *colors_of(const struct sol_group *owner)
 	return owner && owner->exhaust != SOL_GROW ? &owner->colors : NULL;
 }
 
+/* Pools of the colours that @group has now would be wrong in a moment. */
+static int check_stays(const struct sol_group *group)
+{
+	if (!group || !group->recolorers)
+		return 0;
+	return sol_deny(-EBUSY, "by_bank: the colours of group %s are just being changed; try again",
+			group->name);
+}
+
 /* @owner: group of each CPU, or NULL. Fills @pools. */
 int sol_guard_pools(const struct sol_guard_set *set,
 		      struct sol_group *const *owner, u64 *pools)
@@ -35,6 +44,10 @@ int sol_guard_pools(const struct sol_guard_set *set,
 		pools[cpu] = 1;
 	if (!set->by_bank)
 		return 0;
+	for (cpu = 0; cpu < nr_cpu_ids && !err; cpu++)
+		err = check_stays(owner[cpu]);
+	if (err)
+		return err;
 	colors = kvcalloc(nr_cpu_ids, sizeof(*colors), GFP_KERNEL);
 	if (!colors)
 		return sol_no_memory("guard");

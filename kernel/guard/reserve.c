@@ -226,7 +226,7 @@ bool sol_guard_reserved_on(int cpu, char *owner, size_t size,
 
 /* ---- Asked by other rooms ---- */
 
-int sol_guard_may_recolor(const struct sol_group *group)
+int sol_guard_recolor_begin(struct sol_group *group)
 {
 	int cpu, err = 0;
 
@@ -236,6 +236,15 @@ int sol_guard_may_recolor(const struct sol_group *group)
 			err = sol_deny(-EBUSY,
 				       "group %s has bandwidth by bank; take that off (bandwidth) before its colours change",
 				       group->name);
+	if (!err)
+		group->recolorers++;
 	mutex_unlock(&sol_guard_mutex);
 	return err;
+}
+
+void sol_guard_recolor_end(struct sol_group *group)
+{
+	mutex_lock(&sol_guard_mutex);
+	group->recolorers--;
+	mutex_unlock(&sol_guard_mutex);
 }

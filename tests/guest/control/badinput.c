@@ -25,19 +25,29 @@ static const char *const group_files[] = {
 	"exhaust", "reserve", "tasks", "procs",
 };
 
+/* A word that each of these takes. */
+static const struct {
+	const char *file, *word;
+} good[] = {
+	{ "dram_bank", "3" }, { "bank_set", "2" }, { "llc_color", "1" }, { "node", "1" },
+	{ "auto", "1" }, { "mode", "exclusive" }, { "exhaust", "spill" }, { "text", "all" },
+	{ "ephemeral", "1" }, { "reserve", "64K" }, { "tasks", "0" }, { "procs", "0" },
+	{ "evict", "1" }, { "recolor", "0" },
+};
+
 static char *copy(const char *path)
 {
 	return strdup(guest_read(path));
 }
 
-static void one(const char *dir, const char *file, const char *value)
+static void bytes(const char *dir, const char *file, const char *value, size_t size)
 {
 	char path[256], name[384], *before, *after;
 	int err;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
 	before = copy(path);
-	err = guest_write(path, value);
+	err = guest_write_bytes(path, value, size);
 	after = copy(path);
 	snprintf(name, sizeof(name), "refused-%s-%.24s", file, value);
 	for (char *c = name; *c; c++)
@@ -49,6 +59,21 @@ static void one(const char *dir, const char *file, const char *value)
 		    strcmp(before, after) ? "changed the file" : "file unchanged");
 	free(before);
 	free(after);
+}
+
+static void one(const char *dir, const char *file, const char *value)
+{
+	bytes(dir, file, value, strlen(value));
+}
+
+/* What follows a NUL would be lost: nothing of such a text counts. */
+static void with_nul(const char *dir, const char *file, const char *word)
+{
+	char text[64];
+	int n = snprintf(text, sizeof(text), "%s", word);
+
+	n += snprintf(text + n + 1, sizeof(text) - n - 1, "\n%s\n", word) + 1;
+	bytes(dir, file, text, n);
 }
 
 static void long_write(const char *path)
@@ -139,6 +164,13 @@ int main(void)
 		snprintf(path, sizeof(path), "groups/bad/%s", group_files[i]);
 		long_write(path);
 	}
+	for (i = 0; i < sizeof(good) / sizeof(*good); i++)
+		with_nul("groups/bad", good[i].file, good[i].word);
+	with_nul("", "lists", "drain");
+	/* A number of 26 digits, of which the first 20 are another one. */
+	guest_write("groups/bad/reserve", "64K");
+	one("groups/bad", "reserve", "00000000000000000000065536");
+	guest_write("groups/bad/reserve", "0");
 	for (j = 0; j < sizeof(bad) / sizeof(*bad); j++)
 		one("", "lists", bad[j]);
 	err = guest_write("map", "soloist-map 1\nname other\n");

@@ -73,13 +73,18 @@ static const char *control_path(const char *path)
 
 int guest_write(const char *path, const char *value)
 {
+	return guest_write_bytes(path, value, strlen(value));
+}
+
+int guest_write_bytes(const char *path, const char *value, size_t size)
+{
 	int fd = open(control_path(path), O_WRONLY | O_TRUNC);
 	ssize_t n;
 	int err = 0;
 
 	if (fd < 0)
 		return -errno;
-	n = write(fd, value, strlen(value));
+	n = write(fd, value, size);
 	if (n < 0)
 		err = -errno;
 	/* binary attributes take effect on close */

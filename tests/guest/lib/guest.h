@@ -66,6 +66,7 @@ int guest_exit(void);
 
 /* Write @value to a control file. 0 or -errno. */
 int guest_write(const char *path, const char *value);
+int guest_write_bytes(const char *path, const char *value, size_t size);
 int guest_writef(const char *path, const char *fmt, ...) GUEST_PRINTF(2, 3);
 /* Read a control file whole into a static buffer, "" if unreadable. */
 const char *guest_read(const char *path);
