@@ -191,16 +191,22 @@ impl Trace {
                 self.files.len()
             ))));
         }
+        if self.files.iter().filter(|path| is_stdin(path)).count() > 1 {
+            return Err(anyhow::Error::new(Misuse(
+                "`-` names standard input, which only one trace can come from".into(),
+            )));
+        }
         let format = match self.format {
             TraceFormat::Dramsim3 => Format::Dramsim3,
             TraceFormat::Ramulator => Format::Ramulator,
         };
         let open = |(i, path): (usize, &PathBuf)| {
-            let name = path.display().to_string();
-            let file: Box<dyn std::io::Read> = if name == "-" {
-                Box::new(std::io::stdin().lock())
+            let (name, file): (String, Box<dyn std::io::Read>) = if is_stdin(path) {
+                ("standard input".into(), Box::new(std::io::stdin().lock()))
             } else {
-                Box::new(File::open(path).with_context(|| name.clone())?)
+                let name = path.display().to_string();
+                let file = File::open(path).with_context(|| name.clone())?;
+                (name, Box::new(file))
             };
             let file = unpacked(file).with_context(|| name.clone())?;
             let limit = limits.get(i).or(limits.first()).copied().unwrap_or(0);
@@ -223,6 +229,10 @@ impl Trace {
             written: Ok(()),
         })
     }
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 /// The file of `--latencies`, a line a request; nothing more is written after an error.

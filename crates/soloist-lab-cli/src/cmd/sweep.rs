@@ -2,11 +2,12 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use anyhow::{bail, Result};
+use anyhow::{bail, Context as _, Result};
 use soloist_cli::number::whole;
 use soloist_cli::Ctx;
 
@@ -42,6 +43,8 @@ pub struct Args {
 
 /// Runs the command: becomes Python.
 pub fn run(args: &Args, ctx: &Ctx) -> Result<ExitCode> {
+    // Python begins only after seconds.
+    File::open(&args.file).with_context(|| args.file.display().to_string())?;
     let python = env::var_os("SOLOIST_PYTHON").unwrap_or_else(|| "python3".into());
     check(&python)?;
     let mut command = Command::new(&python);
