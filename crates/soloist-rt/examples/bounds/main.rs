@@ -50,14 +50,17 @@ fn main() -> ExitCode {
     );
     let mut by_policy: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (_, s) in &samples {
-        let ratio = s.bound_ps as f64 / s.played_ps as f64;
+        let ratio = match s.bound_ps {
+            u64::MAX => f64::INFINITY,
+            bound => bound as f64 / s.played_ps as f64,
+        };
         by_policy.entry(s.policy).or_default().push(ratio);
     }
-    println!("bound / longest play, tasks in each range");
+    println!("bound / longest play, tasks in each range; none: without a bound");
     print!("{:20}", "");
     BARS.iter()
         .for_each(|bar| print!("{:>9}", format!("<{bar}")));
-    println!("{:>9}", "median");
+    println!("{:>9}{:>9}", "none", "median");
     for (policy, mut ratios) in by_policy {
         ratios.sort_by(f64::total_cmp);
         print!("{policy:20}");
@@ -67,7 +70,13 @@ fn main() -> ExitCode {
             print!("{:>9}", to - from);
             from = to;
         }
-        println!("{:>9.2}", ratios[ratios.len() / 2]);
+        let median = ratios[ratios.len() / 2];
+        print!("{:>9}", ratios.len() - from);
+        if median.is_finite() {
+            println!("{median:>9.2}");
+        } else {
+            println!("{:>9}", "none");
+        }
     }
     ExitCode::from(u8::from(below > 0))
 }
