@@ -30,6 +30,8 @@ pub struct Row {
     pub without: Vec<String>,
     /// The model of the processor, as QEMU names it; none: the usual one.
     pub cpu: Option<String>,
+    /// Words for the kernel's command line, if any.
+    pub append: Option<String>,
 }
 
 impl Row {
@@ -88,12 +90,13 @@ impl TestPlan {
                     };
                     let tests = tests
                         .iter()
-                        .filter(|word| !word.starts_with("cpu=") && !word.starts_with('-'));
+                        .filter(|word| !["cpu=", "append=", "-"].iter().any(|mark| word.starts_with(mark)));
                     plan.kernels.push(Row {
                         kernel: (*kernel).to_owned(),
                         tests: tests.map(|set| (*set).to_owned()).collect(),
                         without: after("-").collect(),
                         cpu: after("cpu=").next(),
+                        append: after("append=").reduce(|words, word| words + " " + &word),
                     });
                 }
                 _ => {
@@ -125,6 +128,13 @@ impl TestPlan {
     pub fn cpu(&self, kernel: &str) -> Option<&str> {
         let row = self.kernels.iter().find(|row| row.kernel == kernel)?;
         row.cpu.as_deref()
+    }
+
+    /// The words that the table has for the command line of `kernel`.
+    #[must_use]
+    pub fn append(&self, kernel: &str) -> Option<&str> {
+        let row = self.kernels.iter().find(|row| row.kernel == kernel)?;
+        row.append.as_deref()
     }
 
     /// Whether `test` runs on `kernel`; on one that is not in the table, all do.
@@ -188,7 +198,7 @@ mod tests {
     #[test]
     fn the_table_says_what_runs_where() {
         let plan = TestPlan::parse(
-            "# x\n6.12\tall\n6.1 core\n6.1-rt core b c/x\n7.3 short cpu=x-1\n7.3-rt long\n\n+ a/x\n+ a/z short\n",
+            "# x\n6.12\tall\n6.1 core\n6.1-rt core b c/x\n7.3 short cpu=x-1\n7.3-rt long append=x=1 append=y\n\n+ a/x\n+ a/z short\n",
         )
         .unwrap();
         assert!(plan.runs("6.12", "a/y"));
@@ -197,6 +207,10 @@ mod tests {
         assert!(plan.runs("6.1", "a/z") && plan.runs("7.3", "a/z"));
         assert!(!plan.runs("7.3", "a/x"));
         assert_eq!([plan.cpu("7.3"), plan.cpu("7.3-rt")], [Some("x-1"), None]);
+        assert_eq!(
+            [plan.append("7.3-rt"), plan.append("7.3")],
+            [Some("x=1 y"), None]
+        );
         assert!(!plan.runs("7.3-rt", "a/z"));
         assert!(plan.runs("9.9", "a/y"));
         let ran = ["a/x", "a/y", "b/x", "c/x", "c/y"].map(|test| plan.runs("6.1-rt", test));

@@ -19,12 +19,19 @@ pub struct Guest {
     pub spec: Spec,
 }
 
+/// What the table has a kernel booted with.
+#[derive(Clone, Copy)]
+pub struct Boot<'a> {
+    pub cpu: Option<&'a str>,
+    pub append: &'a str,
+}
+
 /// The guests of a kernel, each with its share of `tests`.
 pub fn guests_of(
     args: &Args,
     root: &Path,
     kernel: &Kernel,
-    cpu: Option<&str>,
+    boot: Boot,
     tests: &[(String, PathBuf)],
 ) -> Result<Vec<Guest>, Failure> {
     let shares = shares(tests);
@@ -35,7 +42,8 @@ pub fn guests_of(
             false => kernel.name(),
         };
         let mut spec = spec(args, root, kernel.clone(), &name, share)?;
-        spec.cpu = cpu.map(str::to_owned);
+        spec.cpu = boot.cpu.map(str::to_owned);
+        spec.append = boot.append.to_owned();
         Ok(Guest { name, spec })
     };
     shares.iter().enumerate().map(guest).collect()

@@ -21,7 +21,7 @@ mod guest;
 mod said;
 
 use find::{find_tests, tests_of};
-use guest::{guests_of, Guest};
+use guest::{guests_of, Boot, Guest};
 use said::{judge, show, GuestResult, Test};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -45,6 +45,9 @@ struct Args {
     /// usual one of `soloist vm run`].
     #[arg(long)]
     cpu: Option<String>,
+    /// Words for the kernel's command line [default: what tests/kernels says].
+    #[arg(long, allow_hyphen_values = true)]
+    append: Option<String>,
     /// Guests at a time [default: three for each two cpus].
     #[arg(long, short)]
     jobs: Option<usize>,
@@ -104,8 +107,11 @@ fn run(args: &Args) -> Result<bool, Failure> {
             continue;
         }
         let kernel = kernel::find(name, Some(&root))?;
-        let cpu = args.cpu.as_deref().or(plan.cpu(name));
-        guests.extend(guests_of(args, &root, &kernel, cpu, &tests)?);
+        let boot = Boot {
+            cpu: args.cpu.as_deref().or(plan.cpu(name)),
+            append: args.append.as_deref().or(plan.append(name)).unwrap_or(""),
+        };
+        guests.extend(guests_of(args, &root, &kernel, boot, &tests)?);
     }
     let guests = boot_all(&guests, args)?;
     let sum = |count: fn(&Test) -> usize| -> usize {
