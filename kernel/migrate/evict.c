@@ -106,6 +106,19 @@ static bool avoided(const struct eviction *e, u64 pfn)
 	return cell != SOL_NO_CELL && test_bit(cell, e->avoid);
 }
 
+/* Has the node of @page a frame where a page may go? If not, the kernel offers none. */
+static bool has_room(const struct eviction *e, const struct page *page)
+{
+	const struct sol_map *map = sol_store.map;
+	u32 first, n = sol_map_node_cells(map, page_to_nid(page), &first), i;
+
+	for (i = first; i < first + n; i++)
+		if (!test_bit(i, e->avoid) &&
+		    sol_map_cell_exists(map, i / map->n_llc, i % map->n_llc))
+			return true;
+	return !n;	/* memory that no map knows is in nobody's colours */
+}
+
 static void free_spares(struct eviction *e)
 {
 	struct page *page, *next;
@@ -176,10 +189,13 @@ static bool list_offered(struct eviction *e, struct page *page)
 static struct page *evict_target(struct page *src, void *ctx)
 {
 	struct eviction *e = ctx;
+	u64 offered = has_room(e, src) ? 0 : U64_MAX;
 	struct page *page;
 
 	spares_of(e, page_to_nid(src));
-	while (e->n_spare < e->spares_max && !sol_job_over(&evict_job)) {
+	for (; offered < e->spares_max && !sol_job_over(&evict_job); offered++) {
+		if (e->n_spare == e->spares_max)
+			break;
 		page = alloc_pages_node(e->spares_nid,
 					GFP_HIGHUSER_MOVABLE | __GFP_THISNODE |
 					__GFP_NORETRY | __GFP_NOWARN, 0);

@@ -294,6 +294,32 @@ static void lends(void)
 	guest_ungroup("most");
 }
 
+/* A group has all colours of a node: there is no frame on it where a page may go. */
+static void whole_node(void)
+{
+	struct servant s;
+	long long listed, stay;
+
+	guest_group("whole", NULL);
+	if (guest_write("groups/whole/node", "1"))
+		guest_die("node: %s", guest_status());
+	guest_run_on(sysconf(_SC_NPROCESSORS_ONLN) - 1);
+	s = serve_anew(NULL, 64ul << 20, 0);
+	guest_run_on(0);
+	guest_check(!guest_write("groups/whole/evict", "1"), "evict-whole-node", "%s",
+		    guest_status());
+	listed = guest_stat("groups/whole/evict", "listed");
+	stay = guest_stat("groups/whole/evict", "no_room");
+	printf("# %lld frames listed, %lld pages stay\n", listed, stay);
+	guest_check(stay >= (long long)(s.bytes / GUEST_PAGE) &&
+			    listed <= (1ll << 30) / (long long)GUEST_PAGE,
+		    "evict-whole-node-no-room", "%lld frames listed, %lld pages stay", listed,
+		    stay);
+	guest_check(dismiss(&s), "evict-whole-node-content", "it changed");
+	guest_ungroup("whole");
+	guest_write("lists", "drain");
+}
+
 static void refused(void)
 {
 	static const char *const wrong[] = {
@@ -414,6 +440,7 @@ int main(void)
 	locked();
 	near();
 	own();
+	whole_node();
 	interrupted();
 	lends();
 	holds_up_nobody();
