@@ -243,28 +243,14 @@ u32 sol_evacuate_finish(struct sol_evacuation *e, bool reclaims, u32 *in_vain)
 	return got;
 }
 
-static u32 evacuate_batch(struct sol_evacuation *e, u32 cell, u32 want, bool force,
-			  u32 *budget)
+u32 sol_evacuate(struct sol_evacuation *e, u32 cell, u32 want, bool force,
+		 u32 *budget)
 {
 	u32 got, in_vain = 0;
 
 	got = sol_evacuate_gather(e, cell, want, force, budget);
 	got += sol_evacuate_finish(e, true, &in_vain);
 	*budget -= min(*budget, in_vain * IN_VAIN);
-	return got;
-}
-
-u32 sol_evacuate(struct sol_evacuation *e, u32 cell, u32 want, bool force,
-		 u32 *budget)
-{
-	u32 got, before;
-
-	/* A batch of pages that all stay says nothing of those behind them. */
-	do {
-		before = *budget;
-		got = evacuate_batch(e, cell, want, force, budget);
-		cond_resched();
-	} while (!got && *budget && *budget < before && sol_evacuate_in_round(cell));
 	return got;
 }
 

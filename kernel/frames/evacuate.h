@@ -70,8 +70,8 @@ u32 sol_evacuate_gather(struct sol_evacuation *e, u32 cell, u32 want,
 u32 sol_evacuate_finish(struct sol_evacuation *e, bool reclaims, u32 *in_vain);
 
 /*
- * Both, and it reclaims; again and again until frames are listed, the round is over or
- * @budget is spent, of which a page that stays costs some.
+ * Both; it reclaims. A page that stays costs some of @budget. That all of a batch stay says
+ * nothing of those behind them, if the round is not over.
  */
 u32 sol_evacuate(struct sol_evacuation *e, u32 cell, u32 want, bool force,
 		 u32 *budget);

@@ -74,24 +74,31 @@ static u32 refill(u32 cell, u32 want)
 	return sol_refill(cell, want, &budget);
 }
 
-/* The same; if none is free, make some free. @more: it has not looked at all of them. */
-static u32 refill_or_evacuate(struct sol_evacuation *e, u32 cell, u32 want, bool *more)
+/* Make frames of @cell free. Return: there may be more. */
+static bool evacuate(struct sol_evacuation *e, u32 cell, u32 want, u32 *got)
 {
-	u32 budget = PART, got = refill(cell, want);
+	u32 budget = PART;
 
-	got = got ?: sol_evacuate(e, cell, want, false, &budget);
-	*more = !got && !budget && sol_evacuate_in_round(cell);
-	return got;
+	*got = sol_evacuate(e, cell, want, false, &budget);
+	return !*got && budget < PART && sol_evacuate_in_round(cell);
 }
 
-static u32 try_reserve(struct sol_evacuation *e, u32 cell, bool *more)
+/* One free frame, or else one that can be made free. Return: there may be more. */
+static bool try_reserve(struct sol_evacuation *e, u32 cell, bool first, u32 *got)
 {
-	*more = false;
-	if (!zeroing())
-		return refill_or_evacuate(e, cell, 1, more);
-	if (!sol_store.cell[cell].listed[0])
-		refill_or_evacuate(e, cell, sol_refill_batch(cell), more);
-	return zero_one(cell);
+	u32 want = zeroing() ? sol_refill_batch(cell) : 1;
+	bool more = false;
+
+	*got = 0;
+	if (!zeroing() || !sol_store.cell[cell].listed[0]) {
+		if (first)
+			*got = refill(cell, want);
+		if (!*got)
+			more = evacuate(e, cell, first ? want : SOL_REFILL_MAX, got);
+	}
+	if (zeroing())
+		*got = zero_one(cell);
+	return more;
 }
 
 /* Must the reserve of @dir's group end early? */
@@ -100,18 +107,19 @@ static bool is_over(const struct config_item *dir)
 	return fatal_signal_pending(current) || sol_rmdir_waits(dir);
 }
 
-/* Add a frame to @cell's reserve, part by part. Return: how many came. */
+/* Add a frame to @cell's reserve, batch by batch. Return: how many came. */
 static u32 reserve_more(struct sol_evacuation *e, u32 cell, const struct config_item *dir)
 {
-	bool more;
+	bool more, first = true;
 	int users;
 	u32 got;
 
 	do {
 		users = sol_lists_begin();
-		got = try_reserve(e, cell, &more);
+		more = try_reserve(e, cell, first, &got);
 		sol_lists_end(users);
 		cond_resched();
+		first = false;
 	} while (!got && more && !is_over(dir));
 	return got;
 }

@@ -49,6 +49,9 @@ bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone)
 	if (zone == f->zone)
 		return f->zone_ok;
 	f->zone = zone;
+	f->zone_ok = false;
+	if (zone_idx(zone) < SOL_LOWEST_ZONE)
+		return false;
 	/*
 	 * Fragmentation boosts the marks, so that kswapd reclaims ahead; the
 	 * boost stays if it can't. That is no reason to kill a task: the

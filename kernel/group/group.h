@@ -89,13 +89,15 @@ enum sol_outcome {
 /**
  * struct sol_last_look - how far supply has looked at last, where it gave way
  * @stage: before or after the lists of CPUs were emptied, or memory reclaimed
- * @step: the cell, by steps from the cursor
+ * @begin: the cursor then
+ * @step: the cell, by steps from there
  * @in_cell: in the middle of that
  * @looks: frames that the stage may still look at; 0: it has not begun
  */
 struct sol_last_look {
 	u8 stage;
 	bool in_cell;
+	u32 begin;
 	u32 step;
 	u32 looks;
 };

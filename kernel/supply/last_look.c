@@ -210,7 +210,11 @@ bool sol_last_look(struct sol_pass *p, enum sol_outcome *outcome)
 {
 	struct sol_last_look at = where_it_was(p);
 
+	/* Its steps count from there. Faults have moved the cursor meanwhile. */
+	if (at.looks)
+		p->begin = at.begin;
 	if (!look(p, &at)) {
+		at.begin = p->begin;
 		note_where(p, at);
 		return false;
 	}
