@@ -39,7 +39,7 @@
 #include "../hook/probe.h"
 #include "space.h"
 
-#define LOCK_MS	50	/* for all address spaces together */
+#define LOCK_MS	50
 
 /* Requirements of the groups of an address space's threads. */
 struct stay_want {
@@ -64,12 +64,14 @@ static void want_add(struct stay_want *want, struct task_struct *task)
  * @mm: it
  * @task: one that has it
  * @is_shared: other processes seem to have it, too
+ * @is_unmerged: KSM does not merge its pages any more
  * @want: what all that have it require
  */
 struct space {
 	struct mm_struct *mm;
 	struct task_struct *task;
 	bool is_shared;
+	bool is_unmerged;
 	struct stay_want want;
 };
 
@@ -194,35 +196,53 @@ static void stay_end(struct mm_struct *mm, struct task_struct *task)
 		sol_mm_numa_scan_at(mm, jiffies);
 }
 
-/* A fault may hold the lock for as long as the server of a file likes. */
-static bool lock_soon(struct mm_struct *mm, u32 *tries)
-{
-	while (!sol_mmap_write_trylock(mm)) {
-		if (!*tries)
-			return false;
-		--*tries;
-		usleep_range(USEC_PER_MSEC / 2, USEC_PER_MSEC);
-	}
-	return true;
-}
-
-/*
- * Merged pages stay merged until they are written; no more are merged. Areas of tasks
- * that keep us waiting stay as they are: the pages that they lose are their own.
- */
-static void stay_unmerge(struct mm_struct *mm, u32 *tries)
+/* Merged pages stay merged until they are written; no more are merged. Return: it is done. */
+static bool unmerge(struct mm_struct *mm)
 {
 	struct vm_area_struct *vma;
 	VMA_ITERATOR(vmi, mm, 0);
 
 	sol_mm_clear_merge_any(mm);
-	if (!test_bit(MMF_VM_MERGEABLE, sol_mm_flags(mm)) || !lock_soon(mm, tries))
-		return;
+	if (!test_bit(MMF_VM_MERGEABLE, sol_mm_flags(mm)))
+		return true;
+	if (!sol_mmap_write_trylock(mm))
+		return false;
 	for_each_vma(vmi, vma) {
 		if (vma->vm_flags & VM_MERGEABLE)
 			vm_flags_clear(vma, VM_MERGEABLE);
 	}
 	mmap_write_unlock(mm);
+	return true;
+}
+
+/* Return: how many are left. */
+static u32 unmerge_some(struct spaces *s)
+{
+	u32 left = 0, i;
+
+	for (i = 0; i < s->n; i++) {
+		struct space *at = &s->at[i];
+
+		if (at->want.stay && !at->is_unmerged)
+			at->is_unmerged = unmerge(at->mm);
+		left += at->want.stay && !at->is_unmerged;
+	}
+	return left;
+}
+
+/*
+ * A fault may hold an address space's lock for as long as the server of a file likes. Areas of
+ * tasks that keep us waiting stay as they are: the pages that they lose are their own.
+ */
+static void spaces_unmerge(struct spaces *s)
+{
+	u32 tries;
+
+	for (tries = 0; unmerge_some(s) && tries < LOCK_MS; tries++) {
+		if (fatal_signal_pending(current))
+			return;
+		usleep_range(USEC_PER_MSEC / 2, USEC_PER_MSEC);
+	}
 }
 
 static void stay(struct mm_struct *mm, struct task_struct *task, const struct stay_want *want)
@@ -234,7 +254,7 @@ static void stay(struct mm_struct *mm, struct task_struct *task, const struct st
 }
 
 /* The address spaces of the first @n of @tasks. A task that has executed meanwhile has another. */
-static void spaces_apply(struct spaces *s, struct task_struct **tasks, u32 n, u32 *tries)
+static void spaces_apply(struct spaces *s, struct task_struct **tasks, u32 n)
 {
 	struct mm_struct *mm;
 	u32 i, at, last = 0;
@@ -251,21 +271,19 @@ static void spaces_apply(struct spaces *s, struct task_struct **tasks, u32 n, u3
 		}
 		mmput_async(mm);
 	}
-	for (at = 0; at < s->n; at++)
-		if (s->at[at].want.stay)
-			stay_unmerge(s->at[at].mm, tries);
+	spaces_unmerge(s);
 }
 
 void sol_stay_tasks(struct task_struct **tasks, u32 n)
 {
-	u32 done, tries = LOCK_MS;
 	struct spaces s;
+	u32 done;
 
 	while (n) {
 		done = spaces_find(&s, tasks, n);
 		if (s.n) {
 			spaces_ask(&s);
-			spaces_apply(&s, tasks, done, &tries);
+			spaces_apply(&s, tasks, done);
 		}
 		spaces_put(&s);
 		tasks += done;
