@@ -137,13 +137,26 @@ static bool goes_with(const struct choice *c, u32 seed, u32 llc)
 	       sol_map_cell_exists(c->p->map, seed, llc);
 }
 
+/* Can a page be of @set and of an LLC colour that the owner has? */
+static bool suits(const struct choice *c, u32 set)
+{
+	u32 llc;
+
+	if (!c->want->llc)
+		return true;
+	for (llc = 0; llc < c->p->map->n_llc; llc++)
+		if (sol_bit(c->want->llc, llc) && sol_map_cell_exists(c->p->map, set, llc))
+			return true;
+	return false;
+}
+
 /* Is @set free, and does it go with all LLC colours of the class? */
 static bool usable(const struct choice *c, u32 seed, u32 set)
 {
 	u32 left = c->want->n_llc, llc;
 
 	if (c->avoid >> channel_of(c->p->map, set) & 1 ||
-	    !sol_map_set_exists(c->p->map, set) || !set_free(c->p, set))
+	    !sol_map_set_exists(c->p->map, set) || !set_free(c->p, set) || !suits(c, set))
 		return false;
 	for (llc = 0; left && llc < c->p->map->n_llc; llc++) {
 		if (!goes_with(c, seed, llc))

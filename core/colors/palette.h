@@ -83,6 +83,8 @@ int sol_palette_change(struct sol_palette *p, const struct sol_colors *old,
  * @allowed: bitmap of the nodes that are allowed at all (cpuset, mbind)
  * @strict: only nodes of @near will do
  * @realtime: the owner is a real-time one
+ * @llc: LLC colours that the owner has already, a bitmap: each set must have a page in one of
+ *	them; NULL: it has none
  */
 struct sol_want {
 	u32 n_sets;
@@ -91,6 +93,7 @@ struct sol_want {
 	u64 allowed;
 	bool strict;
 	bool realtime;
+	const unsigned long *llc;
 };
 
 /**

@@ -269,6 +269,31 @@ TEST(assignment_prefers_near_nodes)
 		"at least one bank set");
 }
 
+/* Of the Opteron's bank sets every fourth goes with LLC colour 0. */
+TEST(growth_goes_with_the_llc_colours_that_there_are)
+{
+	struct owner a, more;
+	u32 i, n;
+
+	load_map(&map, "opteron-6128");
+	new_palette();
+	give(&a, "0", "0");
+	CHECK_EQ(sol_palette_change(&palette, NULL, &a.colors, &err), 0);
+	for (n = 0; n < 3; n++) {
+		struct sol_want want = { .n_sets = 1, .near = 1, .allowed = 1, .llc = a.llc };
+
+		init(&more);
+		CHECK_EQ(sol_palette_assign(&palette, &want, &more.colors, &err), 0);
+		for (i = 0; i < map.n_bank_sets && !sol_bit(more.sets, i); i++)
+			;
+		CHECK(sol_map_cell_exists(&map, i, 0));
+		init(&more);
+		sol_bit_set(more.sets, i);
+		more.colors.by_bank = true;
+		CHECK_EQ(sol_palette_change(&palette, NULL, &more.colors, &err), 0);
+	}
+}
+
 TEST(assignment_takes_the_least_used_node)
 {
 	struct owner a;

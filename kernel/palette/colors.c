@@ -310,6 +310,7 @@ static int grow_sets(struct sol_colors *to)
 		.near = sol_member_near(current),
 		.allowed = sol_member_nodes(current),
 		.realtime = to->realtime,
+		.llc = to->by_llc ? to->llc : NULL,
 	};
 	struct sol_colors *more = sol_colors_new(map);
 	struct sol_err err;

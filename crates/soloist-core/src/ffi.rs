@@ -414,7 +414,7 @@ impl Default for Palette {
     }
 }
 #[repr(C)]
-#[derive(Default, Copy, Clone)]
+#[derive(Copy, Clone)]
 pub struct Want {
     pub n_sets: u32,
     pub n_llc: u32,
@@ -422,10 +422,11 @@ pub struct Want {
     pub allowed: u64,
     pub strict: bool,
     pub realtime: bool,
+    pub llc: *const ::std::os::raw::c_ulong,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of Want"][::std::mem::size_of::<Want>() - 32usize];
+    ["Size of Want"][::std::mem::size_of::<Want>() - 40usize];
     ["Alignment of Want"][::std::mem::align_of::<Want>() - 8usize];
     ["Offset of field: Want::n_sets"][::std::mem::offset_of!(Want, n_sets) - 0usize];
     ["Offset of field: Want::n_llc"][::std::mem::offset_of!(Want, n_llc) - 4usize];
@@ -435,7 +436,17 @@ const _: () = {
     [
         "Offset of field: Want::realtime",
     ][::std::mem::offset_of!(Want, realtime) - 25usize];
+    ["Offset of field: Want::llc"][::std::mem::offset_of!(Want, llc) - 32usize];
 };
+impl Default for Want {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
 pub struct Frame {

@@ -158,6 +158,7 @@ impl Palette {
             allowed: want.allowed,
             strict: want.strict,
             realtime: want.realtime,
+            llc: std::ptr::null(),
         };
         let mut err = ffi::Err::default();
         let mut out = ColorSet::any(&self.map);
