@@ -162,6 +162,9 @@ static void tell_symbols(void)
 	}
 	if (!from[0] || to[0] == UINT64_MAX)
 		fail("/proc/kallsyms has no __switch_to");
+	/* Without it all threads would be one. */
+	if (!current)
+		fail("/proc/kallsyms has no current task: the kernel needs CONFIG_KALLSYMS_ALL");
 	tell(MARKER | SYMBOLS);
 	tell(from[0]);
 	tell(to[0]);

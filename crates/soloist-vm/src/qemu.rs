@@ -54,7 +54,7 @@ const APPEND: &str = "rdinit=/init panic=-1 oops=panic panic_on_warn=1 \
     nokaslr norandmaps init_on_alloc=1 printk.devkmsg=on random.trust_cpu=on";
 
 /// A child process that is killed when it is dropped.
-pub(crate) struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
     /// Starts `command`, which inherits `passed` and no other descriptor: other

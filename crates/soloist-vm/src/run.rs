@@ -27,8 +27,8 @@ use crate::source::source_root;
 use crate::spec::{Output, Spec};
 use crate::terminal::{end_input, Terminal};
 
-/// How long a guest may take to power off once its command has ended.
-const POWER_OFF: Duration = Duration::from_secs(30);
+/// How long a guest may take to power off once its command has ended, on a busy host, too.
+const POWER_OFF: Duration = Duration::from_secs(120);
 /// The same of one that was recorded: the plugin packs and writes the ends of its streams then,
 /// and a recording is worth the wait on a slow disk. Ctrl-C ends it.
 const RECORDED_OFF: Duration = Duration::from_secs(300);
@@ -67,12 +67,16 @@ pub fn run(spec: &Spec) -> Result<GuestOutcome, Error> {
         terminal,
         console: &paths.console,
     };
-    let verdict = wait.for_verdict(&events, &mut guest);
+    let mut verdict = wait.for_verdict(&events, &mut guest);
     if matches!(
         verdict,
         Some(Verdict::Exit(_) | Verdict::Signal(_) | Verdict::Failed(_))
-    ) {
-        wait_for_end(&mut guest, power_off(spec));
+    ) && !ends(&mut guest, power_off(spec))
+    {
+        let limit = power_off(spec).as_secs();
+        verdict = Some(Verdict::Died(format!(
+            "its command has ended, but it did not power off in {limit} s"
+        )));
     }
     guest.kill();
     let wall_s = started.elapsed().as_secs_f64();
@@ -375,12 +379,17 @@ fn power_off(spec: &Spec) -> Duration {
     }
 }
 
-/// Lets the guest power off by itself, so that trouble at its end is seen.
-fn wait_for_end(guest: &mut Process, limit: Duration) {
+/// Lets the guest power off by itself, so that trouble at its end is seen. Whether it does, or
+/// was interrupted.
+fn ends(guest: &mut Process, limit: Duration) -> bool {
     let from = Instant::now();
-    while !guest.ended() && from.elapsed() < limit && !interrupt::raised() {
+    while !guest.ended() && !interrupt::raised() {
+        if from.elapsed() >= limit {
+            return false;
+        }
         thread::sleep(Duration::from_millis(5));
     }
+    true
 }
 
 fn why_died(log: &str, paths: &Paths) -> String {
@@ -447,6 +456,20 @@ mod tests {
         fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn a_guest_that_does_not_power_off_is_seen() {
+        let start = |command: &str| {
+            let child = std::process::Command::new("sh")
+                .args(["-c", command])
+                .spawn();
+            Process(child.unwrap())
+        };
+        assert!(ends(&mut start("true"), Duration::from_secs(60)));
+        let mut stands = start("exec sleep 60");
+        assert!(!ends(&mut stands, Duration::from_millis(20)));
+        stands.kill();
     }
 
     #[test]
