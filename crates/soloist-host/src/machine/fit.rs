@@ -41,8 +41,16 @@ impl Facts {
     }
 }
 
-/// Memory of a host that a map need not know: kernels round blocks up.
-const SPARE_BLOCKS: u64 = 2 << 30;
+/// Memory of a host that a map need not know, bytes: kernels round blocks up, and what devices
+/// hide below 4 GiB lies above the end of a map that does not count it.
+fn spare(host: &Facts) -> u64 {
+    let all: u64 = host
+        .ranges
+        .iter()
+        .map(|range| range.end - range.start)
+        .sum();
+    (all / 4).min(2 << 30)
+}
 
 /// Holds a machine's file against a host: CPU, nodes, modules, memory. Maps of
 /// virtual machines fit any CPU.
@@ -103,9 +111,9 @@ pub fn objections(machine: &Machine, host: &Facts) -> Objections {
         .iter()
         .map(|range| outside(machine, range))
         .sum();
-    if uncovered > SPARE_BLOCKS {
+    if uncovered > spare(host) {
         found.against.push(format!(
-            "{} of this host's memory is not in the map",
+            "{} of this host's memory is not in the map, or on another node there",
             soloist_core::format_size(uncovered)
         ));
     }
@@ -302,6 +310,31 @@ mod tests {
         );
         assert!(silent.against.is_empty());
         assert_eq!(silent.unknown.len(), 3, "{silent:?}");
+    }
+
+    #[test]
+    fn a_small_machine_is_held_against_the_map_too() {
+        let small = soloist_machine::known::find("qemu-2node").unwrap();
+        let against = |ranges: [(u64, u64, u8); 2]| {
+            let range = |(start, end, node)| RamRange { start, end, node };
+            let host = Facts {
+                nodes: 2,
+                ranges: ranges.map(range).into(),
+                ..Facts::default()
+            };
+            objections(&small, &host).against
+        };
+        let half = 1 << 30;
+        assert!(against([(0, half, 0), (half, 2 * half, 1)]).is_empty());
+        let above = against([(4 * half, 5 * half, 0), (5 * half, 6 * half, 1)]);
+        assert_eq!(
+            above,
+            ["2 GiB of this host's memory is not in the map, or on another node there"]
+        );
+        let swapped = against([(0, half, 1), (half, 2 * half, 0)]);
+        assert_eq!(swapped, above);
+        // The last block is rounded up.
+        assert!(against([(0, half, 0), (half, 2 * half + (128 << 20), 1)]).is_empty());
     }
 
     /// A file names the channels of a node, the firmware those of the whole machine.
