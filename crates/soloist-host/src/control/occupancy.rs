@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::control::group::{Group, Mode};
 use crate::control::interface::KeyValues;
+use crate::words::percent;
 use crate::HostError;
 
 /// The holders of a group's colours, in pages.
@@ -87,7 +88,7 @@ impl Occupancy {
     /// Shares of all that hold some, the group itself first.
     pub fn words(&self) -> String {
         let all = self.all().max(1) as f64;
-        let share = |pages: u64| format!("{:.1} %", pages as f64 * 100.0 / all);
+        let share = |pages: u64| percent(pages as f64 / all);
         let held = self.holders().into_iter().filter(|(_, pages)| *pages > 0);
         let each: Vec<String> = held
             .map(|(name, pages)| format!("{} {}", holder(name), share(pages)))

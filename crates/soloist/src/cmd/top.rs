@@ -12,6 +12,7 @@ use soloist_host::control::{limits, Control};
 use soloist_host::machine::Host;
 use soloist_host::observe::watch::Snapshot;
 use soloist_host::observe::{rates, GroupRates};
+use soloist_host::words::percent;
 
 use soloist_cli::number::whole;
 use soloist_cli::table;
@@ -194,7 +195,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 fn share(of_one: Option<f64>) -> String {
-    of_one.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0))
+    of_one.map_or("-".to_owned(), percent)
 }
 
 fn number(rate: Option<f64>) -> String {
