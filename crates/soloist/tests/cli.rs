@@ -474,9 +474,8 @@ fn joining_says_what_it_coloured() {
 #[test]
 fn a_map_that_is_loaded_needs_no_name() {
     let machine = small();
-    let map = fs::read_to_string(machine.path().join("sys/kernel/config/soloist/map")).unwrap();
-    let put = map.replace("name small", "name zen2");
-    fs::write(machine.path().join("sys/kernel/config/soloist/map"), put).unwrap();
+    let text = output(machine.path(), &["map", "show", "-m", "zen2", "--text"]).stdout;
+    fs::write(machine.path().join("sys/kernel/config/soloist/map"), text).unwrap();
     let named = output(machine.path(), &["map", "show", "-m", "zen2"]);
     let loaded = output(machine.path(), &["map", "show"]);
     assert!(loaded.status.success(), "{loaded:?}");
@@ -521,6 +520,28 @@ fn run_reports_as_json_on_standard_error() {
     assert_eq!(report["group"], "core0");
     assert_eq!(report["stats"]["pages"], "12");
     assert!(out.stdout.is_empty());
+}
+
+/// `soloist map detect` gives one name to all that it finds.
+#[test]
+fn another_map_of_the_same_name_is_not_the_loaded_one() {
+    let machine = small();
+    let file = machine.path().join("sys/kernel/config/soloist/map");
+    let map = fs::read_to_string(&file).unwrap();
+    fs::write(&file, map.replace("name small", "name skylake")).unwrap();
+    for args in [
+        &["map", "show"][..],
+        &["map", "decode", "0x5000000"],
+        &["map", "encode", "--node", "1"],
+        &["guard", "rmin"],
+    ] {
+        let out = output(machine.path(), args);
+        assert_eq!(out.status.code(), Some(1), "{args:?}: {out:?}");
+        assert!(out.stdout.is_empty(), "{args:?}: {out:?}");
+        let said = String::from_utf8(out.stderr).unwrap();
+        let words = "skylake: no machine file that is known has the loaded map";
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
 }
 
 #[test]

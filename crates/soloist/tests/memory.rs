@@ -197,6 +197,18 @@ fn pages_outside_the_map_are_in_no_bank_set() {
         inside.contains("total 1 pages in 1 bank set, 0 swapped"),
         "{inside}"
     );
+    // Of the same name, and not the same.
+    let map = machine.path().join("sys/kernel/config/soloist/map");
+    let text = fs::read_to_string(&map).unwrap();
+    fs::write(&map, text.replace("name small", "name skylake")).unwrap();
+    let other = said(&machine, &["verify", "100"], 0);
+    assert!(
+        other.contains("map skylake, of no machine file that is known"),
+        "{other}"
+    );
+    let known = said(&machine, &["verify", "100", "-m", "skylake"], 0);
+    assert!(known.contains("map skylake, which is published"), "{known}");
+    fs::write(&map, text).unwrap();
     has_page(&machine, 1 << 63 | 0x10_0000);
     let outside = said(&machine, &["verify", "100"], 0);
     let words = "total 1 pages in 0 bank sets, 1 outside the address map, 0 swapped";

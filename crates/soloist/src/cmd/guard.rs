@@ -25,6 +25,7 @@ use soloist_cli::table;
 use soloist_cli::{out, Ctx, Misuse};
 
 use super::map::map_for;
+use super::up;
 
 /// Limit memory bandwidth of each CPU (MemGuard).
 ///
@@ -417,14 +418,14 @@ impl Rmin {
     }
 
     fn computed(&self, ctx: &Ctx) -> Result<ExitCode> {
-        let name = match &self.machine {
-            Some(name) => name.clone(),
-            None => Control::open(&Host::live())?.map()?.name().to_owned(),
+        let machine = match &self.machine {
+            Some(name) => named(name)?,
+            None => up::known_machine(&Control::open(&Host::live())?.map()?)?.1,
         };
-        let needed =
-            || format!("the machine file of {name} is needed for its DRAM timing (--machine FILE)");
-        let machine = named(&name).with_context(needed)?;
-        let device = machine.device().with_context(needed)?;
+        let name = &machine.about.name;
+        let device = machine.device().with_context(|| {
+            format!("the machine file of {name} is needed for its DRAM timing (--machine FILE)")
+        })?;
         let told = Guaranteed {
             machine: machine.about.name.clone(),
             device: device.name.clone(),

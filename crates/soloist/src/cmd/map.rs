@@ -15,12 +15,11 @@ mod sources;
 
 use std::process::ExitCode;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{Context, Result};
 use soloist_core::{AddrMap, PageSize};
 use soloist_host::control::Control;
 use soloist_host::machine::Host;
-use soloist_machine::known::MACHINE_DIR;
-use soloist_machine::{known, Machine};
+use soloist_machine::Machine;
 
 use super::up;
 use soloist_cli::complete;
@@ -95,17 +94,7 @@ impl Pick {
         }
         let loaded = Control::open(&Host::live()).and_then(|control| control.map());
         let loaded = loaded.context("no machine was named (--machine NAME)")?;
-        let name = loaded.name();
-        let Err(error) = known::find(&name) else {
-            return Ok(name);
-        };
-        match up::loaded_machine(&loaded) {
-            Some((source, _)) => Ok(source),
-            None => bail!(
-                "{error}; Soloist does not find the file of the loaded map: name it (--machine FILE), \
-                 or copy it to {MACHINE_DIR}/{name}.toml"
-            ),
-        }
+        Ok(up::known_machine(&loaded)?.0)
     }
 
     /// The machine, and its map for pages of this size [default: this host's].

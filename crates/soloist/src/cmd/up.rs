@@ -9,7 +9,8 @@ use soloist_bench::advice::weaknesses::{hashed_cache, warnings, weaknesses};
 use soloist_core::AddrMap;
 use soloist_host::control::{load, unload, ModuleChoice};
 use soloist_host::machine::{spinners, topology, Host};
-use soloist_machine::{known, Machine};
+use soloist_machine::known::{self, MACHINE_DIR};
+use soloist_machine::Machine;
 
 use soloist_cli::complete;
 use soloist_cli::machine::named;
@@ -140,6 +141,17 @@ pub(super) fn loaded_machine(loaded: &AddrMap) -> Option<(String, Machine)> {
     sources.into_iter().find_map(|source| {
         let machine = known::find(&source).ok()?;
         (machine.addr_map() == *loaded).then_some((source, machine))
+    })
+}
+
+/// As [`loaded_machine`], for those who need it.
+pub(super) fn known_machine(loaded: &AddrMap) -> Result<(String, Machine)> {
+    let name = loaded.name();
+    loaded_machine(loaded).with_context(|| {
+        format!(
+            "{name}: no machine file that is known has the loaded map: name it (--machine FILE), or \
+             copy it to {MACHINE_DIR}/{name}.toml"
+        )
     })
 }
 

@@ -10,15 +10,17 @@ use soloist_core::{format_size, AddrMap, ColorSet, NumList};
 use soloist_host::control::{contradiction, is_label, Control};
 use soloist_host::machine::{threads, Host};
 use soloist_host::observe::{picture, verify, GroupColors, Report, Tally};
-use soloist_host::words::counted;
+use soloist_host::words::{counted, percent};
 use soloist_host::HostError;
-use soloist_machine::known;
+use soloist_machine::Trust;
 
 use soloist_cli::complete;
 use soloist_cli::machine::named;
 use soloist_cli::number::pid;
 use soloist_cli::table;
 use soloist_cli::{out, Ctx, Misuse};
+
+use super::up;
 
 /// Show which pages of a process are in its colours, which are not, and why.
 ///
@@ -108,9 +110,17 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
     let pid = args.pid.unwrap_or(std::process::id() as i32);
     let control = Control::open(&host);
-    let map = match (&args.machine, &control) {
-        (Some(name), _) => named(name)?.addr_map().for_pages(host.page_size())?,
-        (None, Ok(control)) => control.map()?,
+    let (map, trust) = match (&args.machine, &control) {
+        (Some(name), _) => {
+            let machine = named(name)?;
+            let map = machine.addr_map().for_pages(host.page_size())?;
+            (map, Some(machine.about.trust))
+        }
+        (None, Ok(control)) => {
+            let map = control.map()?;
+            let machine = up::loaded_machine(&map);
+            (map, machine.map(|(_, machine)| machine.about.trust))
+        }
         (None, Err(_)) => return Err(Misuse("no map: the module is not loaded; name a machine (--machine), or run `soloist up` first".to_owned()).into()),
     };
     let groups = match (by_hand(&args, &map)?, &control) {
@@ -128,7 +138,7 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     }
     let printed = match ctx.json {
         true => ctx.print_json(&report),
-        false => print(&report, &args, ctx),
+        false => print(&report, trust, &args, ctx),
     };
     Ok(ctx.judged(printed, is_good(&report, args.strict)))
 }
@@ -179,8 +189,8 @@ fn by_hand(args: &Args, map: &AddrMap) -> Result<Option<ColorSet>, HostError> {
     Ok(Some(colors))
 }
 
-fn print(report: &Report, args: &Args, ctx: &Ctx) -> Result<()> {
-    outln!("{}", heading(report))?;
+fn print(report: &Report, trust: Option<Trust>, args: &Args, ctx: &Ctx) -> Result<()> {
+    outln!("{}", heading(report, trust))?;
     for group in &report.groups {
         outln!(
             "group {}: {}, {}",
@@ -216,11 +226,11 @@ fn print(report: &Report, args: &Args, ctx: &Ctx) -> Result<()> {
     Ok(())
 }
 
-/// Which process it is, and by which map it is judged.
-fn heading(report: &Report) -> String {
-    let trust = match known::find(&report.map) {
-        Ok(machine) => format!("which is {}", machine.about.trust),
-        Err(_) => "of no machine file that is known".to_owned(),
+/// Which process it is, and by which map it is judged; `trust`: of that map's machine file.
+fn heading(report: &Report, trust: Option<Trust>) -> String {
+    let trust = match trust {
+        Some(trust) => format!("which is {trust}"),
+        None => "of no machine file that is known".to_owned(),
     };
     format!(
         "process {} ({}), {}, map {}, {trust}",
@@ -278,7 +288,7 @@ fn totals(report: &Report, ctx: &Ctx) -> String {
         let Some(share) = tally.share() else {
             return format!("{what} none in memory");
         };
-        let shown = format!("{:.1} %", share * 100.0);
+        let shown = percent(share);
         let code = if tally.in_color == tally.present {
             32
         } else {
