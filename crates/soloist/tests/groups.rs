@@ -559,6 +559,57 @@ fn a_group_of_any_name_is_found_and_not_saved_in_vain() {
     assert!(!file.exists());
 }
 
+/// As `soloist top` counts them.
+#[test]
+fn what_the_guard_counts_of_writes_is_shown() {
+    let machine = small();
+    let settings = "event bus-accesses\nwrite_event bus-writes\nperiod_us 1000\nr_min 0\n";
+    put(&machine, "guard/settings", settings);
+    put(&machine, "guard/stats", "stalled 0\n");
+    put(
+        &machine,
+        "guard/cpu0/bandwidth",
+        "500000000 write=400000000\n",
+    );
+    let counts = "used_bytes 1000000\nused_write_bytes 400000000\ndonated_write_bytes 2000000\n\
+                  beyond_bytes 0\nbeyond_write_bytes 30000000\nstops 3\n";
+    put(&machine, "guard/cpu0/stats", counts);
+    let status = || say(machine.path(), &["guard", "status"]).1;
+    let said = status();
+    assert!(
+        said.starts_with("event bus-accesses, write event bus-writes, period"),
+        "{said}"
+    );
+    let row = |said: &str| {
+        let row = said.lines().last().unwrap_or_default();
+        let cells = row
+            .split("  ")
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty());
+        cells.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        row(&said)[1..7],
+        [
+            "500 MB/s, write 400 MB/s",
+            "1.0 MB, write 400.0 MB",
+            "0.0 MB, write 2.0 MB",
+            "0.0 MB, write 0.0 MB",
+            "0.0 MB, write 30.0 MB",
+            "3",
+        ]
+    );
+    // One counter counts both.
+    put(
+        &machine,
+        "guard/settings",
+        &settings.replace("bus-writes", "none"),
+    );
+    let said = status();
+    assert!(said.starts_with("event bus-accesses, period"), "{said}");
+    assert_eq!(row(&said)[2], "1.0 MB");
+}
+
 /// A look may come late: a rate is of the time that passed, not of the interval.
 #[test]
 fn a_late_look_at_the_guard_tells_no_higher_rate() {

@@ -232,9 +232,12 @@ fn count(cpu: &GuardCpu, key: &str) -> u64 {
 
 fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: f64) -> String {
     let setting = |key: &str| view.settings.get(key).map_or("?", String::as_str);
+    let write_event = view.settings.get("write_event");
+    let write_event = write_event.filter(|event| *event != "none");
     let mut text = format!(
-        "event {}, period {} us, r_min {}, sharing {}\n",
+        "event {}{}, period {} us, r_min {}, sharing {}\n",
         setting("event"),
+        write_event.map_or(String::new(), |event| format!(", write event {event}")),
         setting("period_us"),
         setting("r_min")
             .parse()
@@ -258,17 +261,24 @@ fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: f64) -> Str
     for cpu in &view.cpus {
         let old = before.get(&cpu.cpu);
         let delta = |key: &str| count(cpu, key).saturating_sub(old.map_or(0, |c| count(c, key)));
-        let bytes = |key: &str| match old {
+        let mb = |key: &str| match old {
             Some(_) => format!("{:.1} MB/s", delta(key) as f64 / 1e6 / seconds),
             None => format!("{:.1} MB", delta(key) as f64 / 1e6),
+        };
+        let bytes = |what: &str| {
+            let reads = mb(&format!("{what}_bytes"));
+            match write_event {
+                Some(_) => format!("{reads}, write {}", mb(&format!("{what}_write_bytes"))),
+                None => reads,
+            }
         };
         table.add_row([
             cpu.cpu.to_string(),
             cpu.reserved(),
-            bytes("used_bytes"),
-            bytes("donated_bytes"),
-            bytes("reclaimed_bytes"),
-            bytes("beyond_bytes"),
+            bytes("used"),
+            bytes("donated"),
+            bytes("reclaimed"),
+            bytes("beyond"),
             delta("stops").to_string(),
             format!("{:.1} ms", delta("stopped_ns") as f64 / 1e6),
             delta("underruns").to_string(),
