@@ -50,18 +50,27 @@ pub fn find_classes(name: &str) -> Result<Option<ClassMap>, FileError> {
 /// # Errors
 /// When there is no such machine, or its file is wrong.
 pub fn find(name: &str) -> Result<Machine, FileError> {
+    let (text, file) = find_text(name)?;
+    Machine::parse(&text, &file)
+}
+
+/// The text of a machine's file, and what the file is called in messages; names as of [`find`].
+///
+/// # Errors
+/// When there is no such file, or it can't be read.
+pub fn find_text(name: &str) -> Result<(String, String), FileError> {
     if name.contains('/') || name.ends_with(".toml") {
-        return Machine::read(Path::new(name));
+        return read_text(Path::new(name));
     }
     for folder in folders() {
         let path = folder.join(format!("{name}.toml"));
         if path.is_file() {
-            return Machine::read(&path);
+            return read_text(&path);
         }
     }
     match text(name) {
-        Some(text) => Machine::parse(text, &format!("machines/{name}.toml")),
-        None if Path::new(name).exists() => Machine::read(Path::new(name)),
+        Some(text) => Ok((text.to_owned(), format!("machines/{name}.toml"))),
+        None if Path::new(name).exists() => read_text(Path::new(name)),
         None => Err(FileError::whole(
             name,
             format!(

@@ -427,6 +427,16 @@ fn a_list_of_functions_says_where_offsets_are_no_addresses() {
     assert_eq!(said("zen2", "hex"), "");
 }
 
+/// What is not of the map is the machine's all the same.
+#[test]
+fn a_machine_file_stays_whole() {
+    for name in ["sapphire-rapids", "raspberry-pi-5"] {
+        let out = of_machine(name, "machine", &[]);
+        let file = soloist_machine::known::text(name).unwrap();
+        assert_eq!(text(&out.stdout), file, "{out:?}");
+    }
+}
+
 #[test]
 fn a_conversion_is_json_where_asked() {
     let out = of_machine("skylake", "hex", &["--json"]);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use soloist_core::parse_size;
-use soloist_machine::Machine;
+use soloist_machine::{known, FileError, Machine, Trust};
 use soloist_map::formats::any::{plain_topology, AnyFormat, ImportError, Imported};
 use soloist_map::formats::found::Memory;
 
@@ -95,6 +95,9 @@ pub fn run(args: &Convert, ctx: &Ctx) -> Result<ExitCode> {
     if let Some(why) = args.idle() {
         return Err(Misuse(why).into());
     }
+    if args.from == "machine" && args.to == "machine" {
+        return print_whole(&args.input, ctx);
+    }
     let (name, topology, mut imported) = match args.from.as_str() {
         "machine" => {
             let Machine {
@@ -124,17 +127,29 @@ pub fn run(args: &Convert, ctx: &Ctx) -> Result<ExitCode> {
     let text = imported.write(&args.to, &about, &topology);
     let text = text.map_err(|error| said(error, &name))?;
     let notes = [imported.notes.clone(), imported.left_out(&args.to)].concat();
+    print(&name, imported.trust, &notes, &text, ctx)
+}
+
+/// A machine's file as it is: it holds more than the map.
+fn print_whole(name: &str, ctx: &Ctx) -> Result<ExitCode> {
+    let misuse = |error: FileError| Misuse(error.to_string());
+    let (text, file) = known::find_text(name).map_err(misuse)?;
+    let about = Machine::parse(&text, &file).map_err(misuse)?.about;
+    print(&about.name, about.trust, &[], &text, ctx)
+}
+
+fn print(name: &str, trust: Trust, notes: &[String], text: &str, ctx: &Ctx) -> Result<ExitCode> {
     for note in notes.iter().filter(|_| !ctx.json) {
         errln!("{name}: {note}");
     }
     match ctx.json {
         true => ctx.print_json(&serde_json::json!({
             "name": name,
-            "trust": imported.trust,
+            "trust": trust,
             "notes": notes,
             "text": text,
         }))?,
-        false => put(&text)?,
+        false => put(text)?,
     }
     Ok(ExitCode::SUCCESS)
 }
