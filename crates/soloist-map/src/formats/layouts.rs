@@ -98,7 +98,7 @@ fn trrespass_mask(line: usize, rest: &str) -> Result<u64, FileError> {
 }
 
 fn trrespass_rows(mask: u64, found: &mut Found) {
-    if mask >> LAST_ROW_BIT == 0 {
+    if mask.checked_ilog2() != Some(LAST_ROW_BIT) {
         found.rows.extend(singles(mask));
     } else {
         found.doubts.push(format!(
@@ -321,12 +321,17 @@ pub fn write(tool: Tool, name: &str, layout: &Layout) -> Result<String, String> 
             "row bits are single address bits there; one here is {row}"
         ));
     }
+    let all = |masks: &[u64]| masks.iter().fold(0, |all, mask| all | mask);
+    if matches!(tool, Tool::Trrespass) && all(&rows).checked_ilog2() == Some(LAST_ROW_BIT) {
+        return Err(format!(
+            "{name}: its rows end with bit {LAST_ROW_BIT}, as a search does there that found none"
+        ));
+    }
     let numbers = |mask: u64| {
         gf2::bits(mask)
             .map(|bit| bit.to_string())
             .collect::<Vec<_>>()
     };
-    let all = |masks: &[u64]| masks.iter().fold(0, |all, mask| all | mask);
     let columns: Vec<u64> = layout.column.iter().map(|term| term.mask).collect();
     Ok(match tool {
         Tool::Trrespass => {
@@ -375,6 +380,7 @@ pub fn write(tool: Tool, name: &str, layout: &Layout) -> Result<String, String> 
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+    use soloist_machine::function::Term;
     use soloist_machine::gf2::same_span;
 
     fn layout(tool: Tool, text: &str) -> Layout {
@@ -454,5 +460,28 @@ mod tests {
                 assert_eq!(again.row_masks(), layout.row_masks(), "{name}");
             }
         }
+    }
+
+    /// TRRespass' search for rows ends at bit 39, and a list of rows may end beyond it.
+    #[test]
+    fn rows_of_much_memory_are_rows() {
+        let skylake = soloist_machine::known::find("skylake").unwrap();
+        let rows_to = |top: u32| {
+            let mut layout = skylake.map.layouts[0].clone();
+            let row = |bit| Term {
+                at: bit - 19,
+                mask: 1u64 << bit,
+            };
+            layout.row = (19..=top).map(row).collect();
+            layout
+        };
+        for top in [38, 40] {
+            let layout = rows_to(top);
+            let text = write(Tool::Trrespass, "big", &layout).unwrap();
+            let again = super::tests::layout(Tool::Trrespass, &text);
+            assert_eq!(again.row_masks(), layout.row_masks(), "{top}");
+        }
+        let why = write(Tool::Trrespass, "big", &rows_to(39)).unwrap_err();
+        assert!(why.contains("bit 39"), "{why}");
     }
 }
