@@ -52,7 +52,12 @@ pub(super) fn resctrl(host: &Host) -> Check {
         .collect();
     match (known, features.is_empty()) {
         (true, false) => Check::ok(name, format!("offers {}", features.join(", "))),
-        (_, true) => Check::ok(name, "this processor offers none (LLC colours do without)"),
+        // Arm's processors name none of it in /proc/cpuinfo.
+        (true, true) => Check::ok(
+            name,
+            "offered; once mounted, /sys/fs/resctrl/info says what",
+        ),
+        (false, true) => Check::ok(name, "this processor offers none (LLC colours do without)"),
         (false, false) => Check::warn(
             name,
             format!(
