@@ -185,7 +185,38 @@ fn a_hook_that_is_taken_is_seen() {
     std::fs::remove_dir(machine.path("sys/module/soloist")).unwrap();
     let hooks = check(&machine, "hooks");
     assert_eq!(hooks.status, Status::Fail);
-    assert_eq!(hooks.found, "something else hooks copy_string_kernel");
+    assert_eq!(
+        hooks.found,
+        "something else hooks handle_mm_fault, copy_string_kernel"
+    );
+    // What only looks on leaves it free.
+    for (flags, status) in [
+        ("    D   \n\tdirect-->bpf_trampoline_1", Status::Fail),
+        ("    D O \n\tdirect(jmp)-->bpf_trampoline_1", Status::Fail),
+        (
+            " R I     \ttramp: 0xffffffffc0a01000 (x+0x0/0x0) ",
+            Status::Fail,
+        ),
+        (
+            " R       \ttramp: 0xffffffffc0a01000 (x+0x0/0x0) ",
+            Status::Ok,
+        ),
+    ] {
+        let line = format!("handle_mm_fault (1){flags}\n");
+        machine.file("sys/kernel/tracing/enabled_functions", &line);
+        assert_eq!(check(&machine, "hooks").status, status, "{flags}");
+    }
+}
+
+/// Those of Arm name none of it in /proc/cpuinfo.
+#[test]
+fn what_the_kernel_offers_of_a_processor_is_told() {
+    let machine = good();
+    machine.file("proc/cpuinfo", "processor\t: 0\n");
+    let found = || check(&machine, "resctrl").found;
+    assert!(found().contains("offers none"), "{}", found());
+    machine.file("proc/filesystems", "nodev\tresctrl\n");
+    assert!(found().starts_with("offered"), "{}", found());
 }
 
 #[test]

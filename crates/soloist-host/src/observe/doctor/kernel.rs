@@ -108,7 +108,7 @@ pub(super) fn hooks(host: &Host) -> Check {
     let taken = taken_hooks(host);
     if !taken.is_empty() {
         let found = format!("something else hooks {}", taken.join(", "));
-        let next = "a function takes one direct hook: end the BPF program or live patch that holds it (/sys/kernel/tracing/enabled_functions)";
+        let next = "a function takes one direct hook: end the BPF program, live patch or probe that holds it (/sys/kernel/tracing/enabled_functions)";
         return Check::fail(name, found, next);
     }
     let lacks = lacking(host);
@@ -151,7 +151,7 @@ fn lacking(host: &Host) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Those that have a direct hook which is not ours.
+/// Those that something else holds.
 fn taken_hooks(host: &Host) -> Vec<String> {
     if host.has("/sys/module/soloist") {
         return Vec::new();
@@ -160,21 +160,23 @@ fn taken_hooks(host: &Host) -> Vec<String> {
         .text("/sys/kernel/tracing/enabled_functions")
         .unwrap_or_default();
     let needs = needs();
-    let mut taken = Vec::new();
-    let mut function = "";
-    for line in enabled.lines() {
-        // `handle_mm_fault (1) ...`, and on a line of its own `direct-->...`.
-        if !line.starts_with('\t') {
-            function = line.split_whitespace().next().unwrap_or("");
-        }
-        let ours = needs
-            .iter()
-            .any(|need| need.kind == Kind::Hook && need.names.contains(&function));
-        if ours && line.contains("direct-->") {
-            taken.push(function.to_owned());
-        }
-    }
-    taken
+    let held = enabled.lines().filter_map(held_function);
+    let is_ours = |function: &&str| {
+        let mut needs = needs.iter();
+        needs.any(|need| need.kind == Kind::Hook && need.names.contains(function))
+    };
+    held.filter(is_ours).map(str::to_owned).collect()
+}
+
+/// The function of the line `handle_mm_fault (1)    D   \t...` that no direct hook can take: `D`
+/// says that one has it, `I` that a live patch or a probe changes where it goes on.
+fn held_function(line: &str) -> Option<&str> {
+    let (function, rest) = line.split_once(" (")?;
+    let flags = rest.split_once(')')?.1.split('\t').next()?;
+    let mut flags = flags.split_whitespace();
+    flags
+        .any(|flag| ["D", "I"].contains(&flag))
+        .then_some(function)
 }
 
 pub(super) fn tracer(host: &Host) -> Check {
