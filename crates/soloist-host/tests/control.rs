@@ -440,6 +440,49 @@ fn one_is_no_plural() {
     );
 }
 
+fn with_a_rule() -> Machine {
+    let machine = Machine::loaded();
+    machine.soloist("groups/core0/bandwidth", "off\n");
+    for (file, text) in [
+        ("uid", "any"),
+        ("path", "/usr/bin/x264"),
+        ("colors", "2"),
+        ("exhaust", "grow"),
+        ("realtime", "0"),
+        ("enabled", "1"),
+    ] {
+        machine.soloist(&format!("rules/video/{file}"), text);
+    }
+    machine
+}
+
+/// The kernel counts a refusal by a limit in both.
+#[test]
+fn a_limit_of_a_rule_is_told_as_one() {
+    let machine = with_a_rule();
+    let look = |refused: u64, limited: u64| {
+        let stats = format!("matched 3\nrefused {refused}\nlimited {limited}\nheld 4\n");
+        machine.soloist("rules/video/stats", &stats);
+        Snapshot::take(&control(&machine)).unwrap()
+    };
+    let (first, second, third) = (look(0, 0), look(2, 2), look(3, 2));
+    let told = |before: &Snapshot, now: &Snapshot| -> Vec<String> {
+        let events = events(before, now, &[]);
+        events
+            .iter()
+            .map(|e| e.to_string()[10..].to_owned())
+            .collect()
+    };
+    assert_eq!(
+        told(&first, &second),
+        ["rule video: 2 programs ran uncoloured: a limit was reached, or no colours were free"]
+    );
+    assert_eq!(
+        told(&second, &third),
+        ["rule video: 1 program ran uncoloured: no colours were free"]
+    );
+}
+
 /// Counters are looked at once a second; a `soloist run` may take a hundredth.
 #[test]
 fn a_removed_group_tells_its_last_figures() {

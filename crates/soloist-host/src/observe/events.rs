@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use crate::observe::watch::{GroupSample, Snapshot};
+use crate::observe::watch::{GroupSample, Sample, Snapshot};
 use crate::words::counted;
 
 /// Something that happened.
@@ -133,11 +133,15 @@ pub fn events(before: &Snapshot, now: &Snapshot, removed: &[Removed]) -> Vec<Eve
     }
     for rule in &now.rules {
         let old = before.rules.iter().find(|old| old.name == rule.name);
-        let refused =
-            |s: &crate::observe::watch::Sample| s.figures.get("refused").copied().unwrap_or(0);
-        if let Some(n) = growth(old.map_or(0, refused), refused(rule)) {
+        let grown = |key| {
+            let figure = |s: &Sample| s.figures.get(key).copied().unwrap_or(0);
+            growth(old.map_or(0, figure), figure(rule))
+        };
+        if let Some(n) = grown("refused") {
+            // A limit that stopped growth is counted there too.
+            let limit = grown("limited").map_or("", |_| "a limit was reached, or ");
             let text = format!(
-                "{} ran uncoloured: no colours were free",
+                "{} ran uncoloured: {limit}no colours were free",
                 counted(n, "program")
             );
             found.add(&format!("rule {}", rule.name), "refused", n, text);

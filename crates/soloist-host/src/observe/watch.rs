@@ -120,7 +120,14 @@ pub const SYSTEM: &[Field] = &[
 /// Figures of a rule.
 pub const RULE: &[Field] = &[
     counter("matched", "Programs that it coloured"),
-    counter("refused", "Programs that it could not, for want of colours"),
+    counter(
+        "refused",
+        "Programs that it could not, for want of colours or by a limit",
+    ),
+    counter(
+        "limited",
+        "Times that a limit refused a program or its growth",
+    ),
 ];
 
 /// A group, as seen once.
