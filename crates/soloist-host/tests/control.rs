@@ -483,6 +483,22 @@ fn a_limit_of_a_rule_is_told_as_one() {
     );
 }
 
+/// The kernel takes any name; what can't be named must not be passed over.
+#[test]
+fn a_name_that_is_no_utf_8_is_told() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let machine = Machine::loaded();
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    let groups = machine.path("sys/kernel/config/soloist/groups");
+    std::fs::create_dir(groups.join(name)).unwrap();
+    let why = control(&machine).groups().unwrap_err().to_string();
+    assert!(
+        why.contains("groups/caf\\xE9") && why.contains("rmdir"),
+        "{why}"
+    );
+}
+
 /// Counters are looked at once a second; a `soloist run` may take a hundredth.
 #[test]
 fn a_removed_group_tells_its_last_figures() {

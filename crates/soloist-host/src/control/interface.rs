@@ -211,11 +211,16 @@ impl Control {
     pub(crate) fn names(&self, dir: &str) -> Result<Vec<String>, HostError> {
         let path = self.path(dir);
         let entries = fs::read_dir(&path).map_err(|e| HostError::io(&path, e))?;
-        let mut names: Vec<String> = entries
+        let directories = entries
             .filter_map(Result::ok)
-            .filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir()))
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .collect();
+            .filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir()));
+        let mut names: Vec<String> = directories
+            .map(|entry| entry.file_name().into_string())
+            .collect::<Result<_, _>>()
+            .map_err(|name| {
+                let what = "has a name that is no UTF-8, which Soloist can't take: end its tasks, then rmdir it";
+                HostError::Other(format!("{:?} {what}", path.join(name)))
+            })?;
         names.sort();
         Ok(names)
     }
