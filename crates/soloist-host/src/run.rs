@@ -18,5 +18,3 @@ pub use realtime::{Class, Realtime};
 pub use seat::{Ran, Seat, SeatRequest};
 
 pub use crate::signals::{hear_of_children, HeldSignals};
-
-pub(crate) use own::is_of_one_run;

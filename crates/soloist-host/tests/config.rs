@@ -5,7 +5,7 @@ mod machine;
 
 use machine::{Machine, MAP};
 use soloist_core::AddrMap;
-use soloist_host::config::{plan, Config, Step, Steps, Transaction, Wanted};
+use soloist_host::config::{plan, Config, GroupConfig, Step, Steps, Transaction, Wanted};
 use soloist_host::control::{Control, Exhaust};
 
 fn loaded() -> Machine {
@@ -84,8 +84,34 @@ fn groups_of_a_single_run_are_not_saved() {
     let machine = loaded();
     machine.group("run-1234", "5", "");
     machine.soloist("groups/run-1234/bandwidth", "off\n");
+    // By `run --group job --create`: one lives, of the other the directory is left.
+    for (name, state) in [("job", "1\n"), ("ended", "gone\n")] {
+        machine.group(name, "6", "");
+        machine.soloist(&format!("groups/{name}/bandwidth"), "off\n");
+        machine.soloist(&format!("groups/{name}/ephemeral"), state);
+    }
     let config = Config::now(&control(&machine)).unwrap();
     assert_eq!(config.groups.keys().collect::<Vec<_>>(), ["core0"]);
+    // They are nobody's to remove either.
+    assert_eq!(steps(&machine, &config, true), Steps::default());
+}
+
+/// One that its file names outlasts the run that made it.
+#[test]
+fn a_group_of_the_file_lasts() {
+    let machine = loaded();
+    machine.soloist("groups/core0/ephemeral", "1\n");
+    let text = "[groups.core0]\nbank_sets = '2-3'\nmode = 'exclusive'\n\
+                bandwidth = '500MB/s'\ncpus = '0-1'\n";
+    let plan = steps(&machine, &Config::parse(text).unwrap(), false);
+    assert_eq!(told(&plan), ["  groups/core0/ephemeral: 1 -> 0"]);
+    // What a refused command puts back goes as it did.
+    let group = control(&machine).group("core0").unwrap();
+    let before = GroupConfig::now(&group).unwrap();
+    group.set_exhaust(Exhaust::Spill).unwrap();
+    before.put_back(&control(&machine), &group).unwrap();
+    assert_eq!(machine.attribute("core0", "exhaust").trim(), "fail");
+    assert_eq!(machine.attribute("core0", "ephemeral").trim(), "1");
 }
 
 fn guarded() -> Machine {

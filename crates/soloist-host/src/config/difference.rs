@@ -29,7 +29,7 @@ pub fn plan(
 ) -> Result<Steps, HostError> {
     let (mut now, settings) = match control {
         Some(control) => (
-            Config::now(control)?,
+            Config::beside(control, |name| wanted.groups.contains_key(name))?,
             match wanted.guard.is_empty() {
                 true => None,
                 false => Some(control.key_values(SETTINGS)?),
@@ -178,6 +178,9 @@ impl Steps {
     /// What it has beside colours.
     fn means(&mut self, of: &Change) -> Result<(), HostError> {
         let Change { now, wanted, .. } = of;
+        let flag = |on: bool| u8::from(on);
+        let (old, new) = (flag(now.ephemeral), flag(wanted.ephemeral));
+        self.differ(of, "ephemeral", &old, &new);
         let bytes = |text: &Option<String>| {
             let size = text.as_deref().map(parse_size);
             size.and_then(Result::ok).unwrap_or(0)

@@ -12,7 +12,6 @@ use soloist_machine::KeyError;
 
 use crate::control::{Bandwidth, Control, Exhaust, Group, Guard, Mode, Rule, Text};
 use crate::machine::{find_existing, is_of_systemd, user_id, Host};
-use crate::run::is_of_one_run;
 use crate::HostError;
 
 /// A whole configuration.
@@ -80,6 +79,9 @@ pub struct GroupConfig {
     /// These cgroups may be made later, by something else than systemd.
     #[serde(skip_serializing_if = "is_false")]
     pub cgroup_later: bool,
+    /// It goes with its last task, as no group of a file does.
+    #[serde(skip)]
+    pub ephemeral: bool,
 }
 
 /// What a group is that was just made.
@@ -96,6 +98,7 @@ impl Default for GroupConfig {
             cpus: None,
             cgroups: Vec::new(),
             cgroup_later: false,
+            ephemeral: false,
         }
     }
 }
@@ -234,10 +237,18 @@ impl Config {
     /// What holds now. Groups that `soloist run` made for one command are left
     /// out: they go with it.
     pub fn now(control: &Control) -> Result<Self, HostError> {
+        Self::beside(control, |_| false)
+    }
+
+    /// What holds now, with those groups of one command too that are `wanted`.
+    pub(super) fn beside(
+        control: &Control,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Self, HostError> {
         let guard = Guard::open(control).ok();
         let groups = control.each_group(|group| {
-            let lasts = !is_of_one_run(group.name());
-            let config = lasts.then(|| GroupConfig::now(group)).transpose()?;
+            let is_told = wanted(group.name()) || !group.is_of_a_run();
+            let config = is_told.then(|| GroupConfig::now(group)).transpose()?;
             Ok(config.map(|config| (group.name().to_owned(), config)))
         })?;
         Ok(Self {
@@ -322,6 +333,7 @@ impl GroupConfig {
             cpus: reserved.and_then(|(_, cpus)| cpus),
             cgroups: view.cgroups,
             cgroup_later: false,
+            ephemeral: group.is_ephemeral(),
             bank_sets: view.bank_set,
             llc: view.llc_color,
         })

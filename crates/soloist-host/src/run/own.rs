@@ -82,10 +82,19 @@ impl Group {
         }
     }
 
+    /// Did a run make it, with whose last task it goes?
+    pub(crate) fn is_of_a_run(&self) -> bool {
+        is_of_one_run(self.name()) || self.is_ephemeral() || self.is_gone()
+    }
+
     /// Removes it if a run made it, nobody holds it and it has no task, in no namespace.
     fn remove_abandoned(&self) -> Result<(), HostError> {
-        let is_of_a_run = is_of_one_run(self.name()) || self.is_ephemeral();
-        let Some(_held) = is_of_a_run.then(|| self.hold()).transpose()?.flatten() else {
+        let Some(_held) = self
+            .is_of_a_run()
+            .then(|| self.hold())
+            .transpose()?
+            .flatten()
+        else {
             return Ok(());
         };
         match self.is_empty()? {
@@ -109,7 +118,7 @@ pub fn check_lasting_name(name: &str) -> Result<(), HostError> {
 }
 
 /// `run-1234`, `run-1234-2`.
-pub(crate) fn is_of_one_run(name: &str) -> bool {
+fn is_of_one_run(name: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
     let mut parts = name.strip_prefix("run-").unwrap_or("").split('-');
     let pid = parts.next().is_some_and(number);
