@@ -7,6 +7,7 @@ use machine::{Machine, MAP};
 use soloist_core::AddrMap;
 use soloist_host::config::{plan, Config, GroupConfig, Step, Steps, Transaction, Wanted};
 use soloist_host::control::{Control, Exhaust};
+use soloist_host::HostError;
 
 fn loaded() -> Machine {
     let machine = Machine::loaded();
@@ -112,6 +113,51 @@ fn a_group_of_the_file_lasts() {
     before.put_back(&control(&machine), &group).unwrap();
     assert_eq!(machine.attribute("core0", "exhaust").trim(), "fail");
     assert_eq!(machine.attribute("core0", "ephemeral").trim(), "1");
+}
+
+/// The guard needs no map, nor does a group without colours.
+#[test]
+fn what_has_no_colours_is_applied_without_a_map() {
+    let machine = guarded();
+    machine.dir("sys/module/soloist");
+    machine.soloist("map", "\n");
+    machine.soloist("guard/settings", FRESH);
+    machine.soloist("guard/cpu0/bandwidth", "off\n");
+    machine.soloist("guard/cpu0/stats", "stops 0\n");
+    machine.soloist("groups/core0/bank_set", "\n");
+    machine.soloist("groups/core0/bandwidth", "off\n");
+    let applied = |text: &str| {
+        let config = Config::parse(text).unwrap();
+        let wanted = Wanted {
+            config: &config,
+            map: None,
+            prune: false,
+            force: false,
+        };
+        let host = machine.host();
+        let transaction = Transaction::new(wanted, &host).unwrap();
+        transaction.apply(&|_| ())
+    };
+    let text = "[guard]\nr_min = '1200000000'\n[cpus]\n0 = '200MB/s'\n\
+                [groups.core0]\nmode = 'shareable'\n";
+    let steps = told(&applied(text).unwrap());
+    assert_eq!(
+        steps,
+        [
+            "  guard/settings: r_min 0 -> 1200000000",
+            "  groups/core0/mode: exclusive -> shareable",
+            "  guard/cpu0/bandwidth: off -> 200000000",
+        ]
+    );
+    for colored in [
+        "[groups.core0]\nbank_sets = '1'",
+        "[groups.core0]\nllc = '1'",
+        "[groups.core0]\nreserve = '1M'",
+        "[rules.a]\npath = '/x'",
+    ] {
+        let why = applied(colored).unwrap_err();
+        assert!(matches!(why, HostError::NoMap), "{colored}: {why}");
+    }
 }
 
 fn guarded() -> Machine {

@@ -342,11 +342,54 @@ fn a_dry_run_before_there_is_a_module_names_every_step() {
     // Colours that the map lacks are found too.
     let beyond = apply(&text.replace("'1'", "'999'"), &[]);
     assert_eq!(beyond.status.code(), Some(2), "{beyond:?}");
-    // Nothing is loaded for a file that names no machine.
-    let none = apply("", &[]);
+    // No map is loaded for a file that names no machine.
+    let none = apply("[groups.a]\nbank_sets = '1'", &[]);
     assert_eq!(none.status.code(), Some(2), "{none:?}");
     let said = String::from_utf8(none.stderr).unwrap();
     assert!(said.contains("names no machine"), "{said}");
+    let guard = apply("[guard]\nr_min = '1000000000'", &[]);
+    let told = String::from_utf8(guard.stdout).unwrap();
+    assert_eq!(told, "+ module\n  guard/settings: r_min 1000000000\n");
+}
+
+/// Regulation alone needs no map.
+#[test]
+fn a_guard_without_a_map_is_saved_and_applied() {
+    let machine = small();
+    let dir = machine.path().join("sys/kernel/config/soloist");
+    fs::write(dir.join("map"), "\n").unwrap();
+    fs::remove_dir_all(dir.join("groups/core0")).unwrap();
+    for (file, text) in [
+        ("settings", "event LLC-misses\nr_min 1200000000\n"),
+        ("stats", "stalled 0\n"),
+        ("cpu1/bandwidth", "200000000 reclaim=1\n"),
+        ("cpu1/stats", "stops 0\n"),
+    ] {
+        let path = dir.join("guard").join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let file = machine.path().join("saved.toml").display().to_string();
+    let save = || output(machine.path(), &["save", &file]);
+    // The rule's colours are of a map.
+    let saved = save();
+    assert_eq!(saved.status.code(), Some(1), "{saved:?}");
+    let said = String::from_utf8(saved.stderr).unwrap();
+    assert!(said.contains("no address map is loaded"), "{said}");
+    fs::remove_dir_all(dir.join("rules/video")).unwrap();
+    let saved = save();
+    assert!(
+        saved.status.success() && saved.stderr.is_empty(),
+        "{saved:?}"
+    );
+    let apply = output(machine.path(), &["apply", "--dry-run", &file]);
+    assert_eq!(apply.stdout, b"nothing to change\n", "{apply:?}");
+    fs::write(dir.join("guard/cpu1/bandwidth"), "off\n").unwrap();
+    let apply = output(machine.path(), &["apply", "--dry-run", &file]);
+    assert_eq!(
+        apply.stdout, b"  guard/cpu1/bandwidth: off -> 200000000\n",
+        "{apply:?}"
+    );
 }
 
 #[test]
@@ -485,6 +528,28 @@ fn a_map_that_is_loaded_needs_no_name() {
     assert!(said.contains("--machine NAME"), "{said}");
 }
 
+/// `soloist map detect` gives one name to all that it finds.
+#[test]
+fn another_map_of_the_same_name_is_not_the_loaded_one() {
+    let machine = small();
+    let file = machine.path().join("sys/kernel/config/soloist/map");
+    let map = fs::read_to_string(&file).unwrap();
+    fs::write(&file, map.replace("name small", "name skylake")).unwrap();
+    for args in [
+        &["map", "show"][..],
+        &["map", "decode", "0x5000000"],
+        &["map", "encode", "--node", "1"],
+        &["guard", "rmin"],
+    ] {
+        let out = output(machine.path(), args);
+        assert_eq!(out.status.code(), Some(1), "{args:?}: {out:?}");
+        assert!(out.stdout.is_empty(), "{args:?}: {out:?}");
+        let said = String::from_utf8(out.stderr).unwrap();
+        let words = "skylake: no machine file that is known has the loaded map";
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+}
+
 #[test]
 fn run_passes_signals_on() {
     let machine = small();
@@ -520,28 +585,6 @@ fn run_reports_as_json_on_standard_error() {
     assert_eq!(report["group"], "core0");
     assert_eq!(report["stats"]["pages"], "12");
     assert!(out.stdout.is_empty());
-}
-
-/// `soloist map detect` gives one name to all that it finds.
-#[test]
-fn another_map_of_the_same_name_is_not_the_loaded_one() {
-    let machine = small();
-    let file = machine.path().join("sys/kernel/config/soloist/map");
-    let map = fs::read_to_string(&file).unwrap();
-    fs::write(&file, map.replace("name small", "name skylake")).unwrap();
-    for args in [
-        &["map", "show"][..],
-        &["map", "decode", "0x5000000"],
-        &["map", "encode", "--node", "1"],
-        &["guard", "rmin"],
-    ] {
-        let out = output(machine.path(), args);
-        assert_eq!(out.status.code(), Some(1), "{args:?}: {out:?}");
-        assert!(out.stdout.is_empty(), "{args:?}: {out:?}");
-        let said = String::from_utf8(out.stderr).unwrap();
-        let words = "skylake: no machine file that is known has the loaded map";
-        assert!(said.contains(words), "{args:?}: {said}");
-    }
 }
 
 #[test]

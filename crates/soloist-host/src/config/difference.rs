@@ -9,7 +9,7 @@ use soloist_machine::{did_you_mean, KeyError};
 
 use crate::config::check_here::{check_cpus, check_order, check_room, Change};
 use crate::config::file::{Config, GroupConfig, RuleConfig};
-use crate::config::order::loosened;
+use crate::config::order::{how_many, loosened};
 use crate::config::steps::{Step, Steps, SETTINGS};
 use crate::control::{
     check_colors, check_events_here, Bandwidth, Control, Group, KeyValues, Mode, LIMIT_DEFAULT,
@@ -20,13 +20,17 @@ use crate::HostError;
 const OFF: &str = "off";
 
 /// What `wanted` takes; `prune`: what it does not name goes. Without `control`, on
-/// a machine where nothing is loaded yet.
-pub fn plan(
+/// a machine where nothing is loaded yet; without `map`, where none will be.
+pub fn plan<'m>(
     wanted: &Config,
     control: Option<&Control>,
-    map: &AddrMap,
+    map: impl Into<Option<&'m AddrMap>>,
     prune: bool,
 ) -> Result<Steps, HostError> {
+    let map = map.into();
+    if map.is_none() && wanted.needs_map() {
+        return Err(HostError::NoMap);
+    }
     let (mut now, settings) = match control {
         Some(control) => (
             Config::beside(control, |name| wanted.groups.contains_key(name))?,
@@ -58,7 +62,7 @@ pub fn plan(
     plan.cpus(&now.cpus, &wanted.cpus, prune)?;
     check_order(wanted, &now)?;
     for (name, rule) in &wanted.rules {
-        check_colors(rule.colors, map)
+        map.map_or(Ok(()), |map| check_colors(rule.colors, map))
             .map_err(|why| KeyError::of(&["rules", name], "colors", format!(" {why}")))?;
         plan.rule(name, rule, now.rules.get(name));
     }
@@ -112,7 +116,7 @@ impl Steps {
         &mut self,
         now: &Config,
         wanted: &Config,
-        map: &AddrMap,
+        map: Option<&AddrMap>,
         prune: bool,
     ) -> Result<(), HostError> {
         let (loose, fresh) = (loosened(now, wanted, map, prune), GroupConfig::default());
@@ -151,16 +155,17 @@ impl Steps {
     }
 
     /// Its colours, and what happens to requests for pages.
-    fn colors(&mut self, of: &Change, map: &AddrMap) -> Result<(), HostError> {
+    fn colors(&mut self, of: &Change, map: Option<&AddrMap>) -> Result<(), HostError> {
         let Change { name, now, wanted } = of;
         let list = |key: &str, text: &str, limit| {
             NumList::parse(text, limit)
                 .map(|list| list.to_string())
                 .map_err(|e| KeyError::of(&["groups", name], key, format!(" {text}: {e}")))
         };
-        let sets = list("bank_sets", &wanted.bank_sets, map.n_bank_sets())?;
-        let llc = list("llc", &wanted.llc, map.n_llc())?;
-        check_room(of, map)?;
+        let (n_sets, n_llc) = how_many(map);
+        let sets = list("bank_sets", &wanted.bank_sets, n_sets)?;
+        let llc = list("llc", &wanted.llc, n_llc)?;
+        map.map_or(Ok(()), |map| check_room(of, map))?;
         let mut old_llc = now.llc.as_str();
         self.differ(of, "exhaust", &now.exhaust, &wanted.exhaust);
         self.differ(of, "text", &now.text, &wanted.text);
@@ -294,7 +299,8 @@ impl Steps {
 
     /// Groups that go, which they do last, leave their colours to those that take
     /// them over: an exclusive one must be alone. In `now` they have none.
-    fn vacate(&mut self, now: &mut Config, wanted: &Config, map: &AddrMap) {
+    fn vacate(&mut self, now: &mut Config, wanted: &Config, map: Option<&AddrMap>) {
+        let (n_sets, n_llc) = how_many(map);
         let colors = |g: &GroupConfig| (g.bank_sets.clone(), g.llc.clone(), g.mode);
         let moving: Vec<&GroupConfig> = wanted
             .groups
@@ -313,8 +319,8 @@ impl Steps {
         let going = now.groups.iter_mut();
         for (name, group) in going.filter(|(name, _)| !wanted.groups.contains_key(*name)) {
             let in_the_way = moving.iter().any(|other| {
-                shared(&group.bank_sets, &other.bank_sets, map.n_bank_sets())
-                    || shared(&group.llc, &other.llc, map.n_llc())
+                shared(&group.bank_sets, &other.bank_sets, n_sets)
+                    || shared(&group.llc, &other.llc, n_llc)
             });
             if !in_the_way {
                 continue;
@@ -395,7 +401,7 @@ impl GroupConfig {
             groups: [(name, self.clone())].into(),
             ..Config::default()
         };
-        plan(&config, Some(control), &control.map()?, false)?.apply(control)
+        plan(&config, Some(control), control.map().ok().as_ref(), false)?.apply(control)
     }
 }
 

@@ -272,6 +272,14 @@ impl Config {
         })
     }
 
+    /// Has it colours, which are those of a map?
+    #[must_use]
+    pub fn needs_map(&self) -> bool {
+        let colors = |g: &GroupConfig| !g.bank_sets.is_empty() || !g.llc.is_empty();
+        let mut groups = self.groups.values();
+        !self.rules.is_empty() || groups.any(|g| colors(g) || g.reserve.is_some())
+    }
+
     /// As the text of a file that `soloist save` writes; refused where `soloist apply`
     /// would refuse it, which at boot leaves everything out of colour.
     pub fn text(&self) -> Result<String, HostError> {

@@ -10,12 +10,17 @@ use soloist_core::{AddrMap, NumList};
 use crate::config::file::{Config, GroupConfig};
 use crate::control::Mode;
 
+/// How many bank sets and LLC colours there are.
+pub(super) fn how_many(map: Option<&AddrMap>) -> (u32, u32) {
+    map.map_or((0, 0), |map| (map.n_bank_sets(), map.n_llc()))
+}
+
 /// Names of the exclusive groups that must be shareable while colours change.
 /// `prune`: groups that are not wanted give theirs up.
 pub(crate) fn loosened(
     now: &Config,
     wanted: &Config,
-    map: &AddrMap,
+    map: Option<&AddrMap>,
     prune: bool,
 ) -> BTreeSet<String> {
     let claims: BTreeMap<&String, Claim> = now
@@ -43,7 +48,8 @@ struct Claim {
 }
 
 impl Claim {
-    fn of(both: [Option<&GroupConfig>; 2], map: &AddrMap) -> Self {
+    fn of(both: [Option<&GroupConfig>; 2], map: Option<&AddrMap>) -> Self {
+        let (n_sets, n_llc) = how_many(map);
         let all = |list: fn(&GroupConfig) -> &String, limit| {
             let parsed = both
                 .into_iter()
@@ -55,8 +61,8 @@ impl Claim {
         };
         let colors = |group: &GroupConfig| (group.bank_sets.clone(), group.llc.clone());
         Self {
-            sets: all(|group| &group.bank_sets, map.n_bank_sets()),
-            llc: all(|group| &group.llc, map.n_llc()),
+            sets: all(|group| &group.bank_sets, n_sets),
+            llc: all(|group| &group.llc, n_llc),
             changes: both[0].map(colors) != both[1].map(colors),
         }
     }

@@ -64,17 +64,22 @@ impl<'a> Transaction<'a> {
         map.map(AddrMap::name)
     }
 
+    /// Is the module to be loaded first?
+    #[must_use]
+    pub fn loads_module(&self) -> bool {
+        self.control.is_none()
+    }
+
     /// Returns the steps that make the configuration true, and takes none.
     ///
     /// # Errors
     /// When groups hold another map, the machine can't have a value, or a group that would
     /// be removed has tasks.
     pub fn plan(&self) -> Result<Steps, HostError> {
-        let map = self.map().ok_or(HostError::NoMap)?;
-        if let Some(control) = &self.control {
+        if let (Some(control), Some(map)) = (&self.control, self.map()) {
             wants_map(control, map)?;
         }
-        self.steps(self.control.as_ref(), map)
+        self.steps(self.control.as_ref())
     }
 
     /// Loads module and map if need be, and takes all steps or none; those that were taken.
@@ -83,20 +88,22 @@ impl<'a> Transaction<'a> {
     /// # Errors
     /// Those of [`Transaction::plan`], of loading, and what the kernel refuses.
     pub fn apply(&self, say: &dyn Fn(&str)) -> Result<Steps, HostError> {
-        let map = self.map().ok_or(HostError::NoMap)?;
+        if self.map().is_none() && self.wanted.config.needs_map() {
+            return Err(HostError::NoMap);
+        }
         let module = ModuleChoice::default();
         load(self.host, &module, self.wanted.map.as_ref(), say)?;
         let control = Control::open(self.host)?;
         let _alone = control.alone()?;
-        let steps = self.steps(Some(&control), map)?;
+        let steps = self.steps(Some(&control))?;
         steps.apply(&control)?;
         Ok(steps)
     }
 
     /// Returns the steps; refuses to remove groups that have tasks, unless forced.
-    fn steps(&self, control: Option<&Control>, map: &AddrMap) -> Result<Steps, HostError> {
+    fn steps(&self, control: Option<&Control>) -> Result<Steps, HostError> {
         let config = self.wanted.config;
-        let steps = plan(config, control, map, self.wanted.prune);
+        let steps = plan(config, control, self.map(), self.wanted.prune);
         let steps = steps.map_err(|error| config.located(error))?;
         let used = match control.filter(|_| !self.wanted.force) {
             Some(control) => steps.in_use(self.host, control)?,

@@ -79,8 +79,17 @@ pub fn save(args: SaveArgs, ctx: &Ctx) -> Result<ExitCode> {
         Config::now(&control)?
     };
     config.note_later(&Host::live());
-    let loaded = control.map();
-    let is_whole = loaded.is_err() || loaded.is_ok_and(|loaded| name_machine(&mut config, &loaded));
+    let is_whole = match control.map() {
+        Ok(loaded) => name_machine(&mut config, &loaded),
+        Err(_) if !config.needs_map() => true,
+        Err(error) => {
+            errln!(
+                "soloist: the file names no machine, so `soloist apply` refuses it where no map is \
+                 loaded: {error}"
+            );
+            false
+        }
+    };
     let text = config.text()?;
     let is_printed = args.file.as_os_str() == "-";
     if !is_printed {
@@ -160,9 +169,9 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
         force: args.force,
     };
     let transaction = Transaction::new(wanted, &host)?;
-    if transaction.map().is_none() {
+    if config.needs_map() && transaction.map().is_none() {
         return Err(Misuse(format!(
-            "{file} names no machine, and no map is loaded: write `machine = \"NAME\"` into it \
+            "{file} has colours and names no machine, and no map is loaded: write `machine = \"NAME\"` into it \
              (`soloist map list` shows the known ones)"
         ))
         .into());
@@ -181,11 +190,15 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
             plan: &steps,
         })?;
     } else {
-        match &loads {
-            Some(map) if args.dry_run => outln!("+ module and map of {map}")?,
-            _ => {}
+        let first = match &loads {
+            Some(map) => Some(format!("module and map of {map}")),
+            None => transaction.loads_module().then(|| "module".to_owned()),
+        };
+        let first = first.filter(|_| args.dry_run);
+        if let Some(first) = &first {
+            outln!("+ {first}")?;
         }
-        say(&steps, loads.is_some() && args.dry_run)?;
+        say(&steps, first.is_some())?;
     }
     Ok(ExitCode::SUCCESS)
 }
