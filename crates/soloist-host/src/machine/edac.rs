@@ -86,7 +86,8 @@ fn parts(folder: &Path) -> Vec<Part> {
             for part in numbered(&controller, prefix) {
                 let mib: Option<u64> = text(&part.join("size")).and_then(|n| n.parse().ok());
                 let place = text(&part.join("dimm_location")).unwrap_or_default();
-                let channel = number_of(&place, "channel");
+                let branch = number_of(&place, "branch").unwrap_or(0);
+                let channel = number_of(&place, "channel").map(|channel| branch << 8 | channel);
                 let (Some(mib), Some(channel), Some(controller_number)) = (mib, channel, number)
                 else {
                     continue;
@@ -108,7 +109,7 @@ fn parts(folder: &Path) -> Vec<Part> {
 }
 
 /// The channels with memory that EDAC lists: number of the
-/// controller and of the channel there, and bytes.
+/// controller and of the channel there, which begins with its branch's if it has one, and bytes.
 #[must_use]
 pub fn channels(host: &Host) -> BTreeMap<(u32, u32), u64> {
     let mut channels = BTreeMap::new();
@@ -325,6 +326,18 @@ mod tests {
         assert_eq!(found.bytes, 32 << 30);
         let says = found.against(&map.map, map.host.channels, map.about.trust);
         assert_eq!(says, Objections::default());
+    }
+
+    /// Buffered modules hang on branches, each of which counts its own channels.
+    #[test]
+    fn channels_of_two_branches_are_not_one() {
+        let places = (0..2).flat_map(|branch| (0..2).map(move |channel| (branch, channel)));
+        let files = places.flat_map(|(branch, channel)| {
+            let place = format!("branch {branch} channel {channel} slot 0");
+            part(0, &format!("dimm{}", branch * 2 + channel), &place, 1024)
+        });
+        let found = counted("branches", &files.collect::<Vec<_>>()).unwrap();
+        assert_eq!((found.channels, found.bytes), (4, 4 << 30));
     }
 
     #[test]
