@@ -47,7 +47,7 @@ fn parse_smbios(table: &[u8]) -> Modules {
         };
         let strings = &table[at + length..];
         let end = strings.windows(2).position(|pair| pair == [0, 0]);
-        if kind == 17 {
+        if kind == 17 && is_ram(body) {
             if let Some(bytes) = module_bytes(body) {
                 modules.dimms += 1;
                 modules.bytes += bytes;
@@ -69,6 +69,14 @@ fn parse_smbios(table: &[u8]) -> Modules {
     modules.names_nodes = befores.len() > 1;
     modules.channels = (!channels.is_empty()).then_some(channels.len() as u32);
     modules
+}
+
+/// Is it a module of RAM? Others are flash, where the firmware lies, and memory that keeps what it
+/// holds.
+fn is_ram(body: &[u8]) -> bool {
+    let is_rom = matches!(body.get(0x12), Some(0x08..=0x0c | 0x1f));
+    let keeps = matches!(body.get(0x28), Some(0x04..=0x07));
+    !is_rom && !keeps
 }
 
 fn module_bytes(body: &[u8]) -> Option<u64> {
@@ -110,14 +118,23 @@ mod tests {
 
     #[test]
     fn reads_modules_from_smbios() {
-        let mut table = vec![17u8, 0x22, 1, 0];
-        table.resize(0x22, 0);
-        table[0x0c..0x0e].copy_from_slice(&8192u16.to_le_bytes());
-        table[0x10] = 1;
-        table.extend(b"ChannelA-DIMM0\0\0");
-        let second = table.clone();
-        table.extend(second);
-        table.extend([127, 4, 0, 0, 0, 0]);
+        let entry = |mib: u16, kind: u8, technology: u8, locator: &[u8]| {
+            let mut entry = vec![17u8, 0x54, 1, 0];
+            entry.resize(0x54, 0);
+            entry[0x0c..0x0e].copy_from_slice(&mib.to_le_bytes());
+            entry[0x10] = 1;
+            (entry[0x12], entry[0x28]) = (kind, technology);
+            [&entry, locator, b"\0\0"].concat()
+        };
+        let (ddr4, flash, dram, nvdimm) = (0x1a, 0x09, 0x03, 0x04);
+        let table = [
+            entry(8192, ddr4, dram, b"ChannelA-DIMM0"),
+            entry(8192, ddr4, dram, b"ChannelA-DIMM1"),
+            entry(16384, ddr4, nvdimm, b"ChannelB-DIMM0"),
+            entry(16, flash, 0x02, b"SYSTEM ROM"),
+            vec![127, 4, 0, 0, 0, 0],
+        ];
+        let table = table.concat();
         let modules = parse_smbios(&table);
         assert_eq!(
             modules,
