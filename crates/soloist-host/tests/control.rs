@@ -5,6 +5,7 @@ mod machine;
 
 use machine::{Machine, MAP};
 use soloist_core::AddrMap;
+use soloist_host::config::Config;
 use soloist_host::control::{
     Bandwidth, Choice, ColorRequest, Control, Exhaust, Guard, Mode, RuleChange,
 };
@@ -454,6 +455,22 @@ fn with_a_rule() -> Machine {
         machine.soloist(&format!("rules/video/{file}"), text);
     }
     machine
+}
+
+/// The kernel takes any path, a file of ours does not.
+#[test]
+fn a_path_that_is_no_utf_8_is_shown_but_not_saved() {
+    let machine = with_a_rule();
+    let path = "sys/kernel/config/soloist/rules/video/path";
+    machine.bytes(path, b"/usr/bin/caf\xe9\n");
+    machine.soloist("rules/video/stats", "matched 3\n");
+    let rules = control(&machine).rules().unwrap();
+    assert_eq!(rules[0].view().unwrap().path, "/usr/bin/caf\u{fffd}");
+    let why = Config::now(&control(&machine)).unwrap_err().to_string();
+    assert!(
+        why.contains("rules/video/path") && why.contains("utf-8"),
+        "{why}"
+    );
 }
 
 /// The kernel counts a refusal by a limit in both.

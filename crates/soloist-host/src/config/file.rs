@@ -367,7 +367,7 @@ impl RuleConfig {
             limit: view.limit.and_then(|limit| limit.parse().ok()),
             user_limit: view.user_limit.and_then(|limit| limit.parse().ok()),
             exhaust: view.exhaust.parse().map_err(unexpected)?,
-            path: view.path,
+            path: rule.path()?,
             uid: view.uid,
             realtime: view.realtime,
             enabled: view.enabled,

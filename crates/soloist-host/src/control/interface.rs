@@ -137,8 +137,19 @@ impl Control {
 
     /// Reads a file of the interface.
     pub(crate) fn read(&self, file: &str) -> Result<String, HostError> {
+        String::from_utf8(self.read_bytes(file)?)
+            .map_err(|error| HostError::unexpected(&self.path(file), error.to_string()))
+    }
+
+    /// As [`Control::read`], for people: what is no UTF-8 is marked.
+    pub(crate) fn read_marked(&self, file: &str) -> Result<String, HostError> {
+        let bytes = self.read_bytes(file)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn read_bytes(&self, file: &str) -> Result<Vec<u8>, HostError> {
         let path = self.path(file);
-        fs::read_to_string(&path).map_err(|error| match error.kind() {
+        fs::read(&path).map_err(|error| match error.kind() {
             // Only root may read where memory lies (docs/reference/security.md).
             io::ErrorKind::PermissionDenied => HostError::NeedsRoot(format!("reading {file}")),
             _ => HostError::io(path, error),

@@ -81,6 +81,14 @@ pub(crate) fn check_colors(colors: u32, map: &AddrMap) -> Result<(), String> {
     }
 }
 
+/// A path as it was written.
+fn without_end(mut text: String) -> String {
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    text
+}
+
 impl Control {
     /// All rules, in the order in which they are asked.
     pub fn rules(&self) -> Result<Vec<Rule>, HostError> {
@@ -147,7 +155,10 @@ impl Rule {
         Ok(RuleView {
             name: self.name.clone(),
             uid: self.get("uid")?,
-            path: self.path()?,
+            path: self
+                .control
+                .read_marked(&self.file("path"))
+                .map(without_end)?,
             colors: self.get("colors")?,
             exhaust: self.get("exhaust")?,
             limit: self.get_if_there("limit")?,
@@ -159,9 +170,11 @@ impl Rule {
     }
 
     /// Its path, which may end in a blank.
-    fn path(&self) -> Result<String, HostError> {
-        let text = self.control.read(&self.file("path"))?;
-        Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+    ///
+    /// # Errors
+    /// Where it is no UTF-8, too: the kernel takes any.
+    pub(crate) fn path(&self) -> Result<String, HostError> {
+        self.control.read(&self.file("path")).map(without_end)
     }
 
     /// Makes `change`, all of it or nothing.
