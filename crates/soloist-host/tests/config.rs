@@ -6,7 +6,8 @@ mod machine;
 use machine::{Machine, MAP};
 use soloist_core::AddrMap;
 use soloist_host::config::{plan, Config, GroupConfig, Step, Steps, Transaction, Wanted};
-use soloist_host::control::{Control, Exhaust};
+use soloist_host::control::{ColorRequest, Control, Exhaust};
+use soloist_host::run::Seat;
 use soloist_host::HostError;
 
 fn loaded() -> Machine {
@@ -113,6 +114,18 @@ fn a_group_of_the_file_lasts() {
     before.put_back(&control(&machine), &group).unwrap();
     assert_eq!(machine.attribute("core0", "exhaust").trim(), "fail");
     assert_eq!(machine.attribute("core0", "ephemeral").trim(), "1");
+    // Nor does its run remove it then. Of files it can't, where there is no module.
+    machine.soloist("groups/core0/members", "");
+    let colors = ColorRequest {
+        bank_sets: Some("2-3".to_owned()),
+        ..ColorRequest::default()
+    };
+    let plan = colors.plan(&AddrMap::parse(MAP).unwrap()).unwrap();
+    let mut seat = Seat::join(group);
+    seat.plan = Some(plan);
+    assert!(seat.leave(&machine.host()).is_err());
+    machine.soloist("groups/core0/ephemeral", "0\n");
+    assert_eq!(seat.leave(&machine.host()).unwrap(), None);
 }
 
 /// The guard needs no map, nor does a group without colours.

@@ -358,6 +358,11 @@ impl Group {
         self.get("ephemeral").is_ok_and(|state| state == "1")
     }
 
+    /// Does it stay without a task? `false`: it does not, or this module can't tell.
+    pub(crate) fn lasts(&self) -> bool {
+        self.get("ephemeral").is_ok_and(|state| state == "0")
+    }
+
     /// Only its directory is left: its last task went, and it with it.
     pub fn is_gone(&self) -> bool {
         self.get("ephemeral").is_ok_and(|state| state == "gone")

@@ -208,10 +208,10 @@ impl Seat {
         })
     }
 
-    /// Removes a group that we made, unless the command left somebody in it: then says
-    /// so.
+    /// Removes a group that we made, unless it lasts by now, or the command left
+    /// somebody in it: then says so.
     pub fn leave(&self, host: &Host) -> Result<Option<String>, HostError> {
-        if self.plan.is_none() {
+        if self.plan.is_none() || self.group.lasts() {
             return Ok(None);
         }
         let Some(left) = unless_gone(self.group.tasks())? else {
