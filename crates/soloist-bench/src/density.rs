@@ -4,6 +4,7 @@
 //! as with banks, so only slices beside the most neighbours say what to expect where all
 //! processors of this machine are busy: where enough of them show an effect, a straight line
 //! through their logarithms, each weighed by how sure it is. That is a fit, and is called one.
+//! It says nothing where a slice without an effect contradicts it, or was measured in its place.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,8 @@ const SURE: f64 = 2.576;
 const STUDENT: [f64; 10] = [
     63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169,
 ];
+/// Numbers of banks for each core that differ by less, as a share, are one.
+const NEAR: f64 = 0.01;
 /// No point is surer than by a thousandth.
 const LEAST_VARIANCE: f64 = 1e-6;
 
@@ -144,10 +147,15 @@ impl Density {
 
     /// What private banks are expected to save where all processors are busy, as a share
     /// of an access alone: low, middle, high; between low and high in 99 of 100 cases. `None`:
-    /// no law, or nobody knows how many banks there are.
+    /// no law, nobody knows how many banks there are, or readers in as many show no effect.
     #[must_use]
     pub fn expected(&self) -> Option<[f64; 3]> {
-        Some(self.law?.expected(self.here?))
+        let here = self.here?;
+        let mut there = self.points_at(here);
+        let is_nothing = there.any(|point| point.attack == Attack::Read && !point.shown);
+        self.law
+            .filter(|_| !is_nothing)
+            .map(|law| law.expected(here))
     }
 
     /// What private banks may save there at most beside co-runners that do more than read, whose
@@ -225,19 +233,27 @@ impl Density {
                 number(banks),
                 at_most(most)
             ),
-            None => format!("{head} Too few slices show an effect to say what that means."),
+            None => format!(
+                "{head} Too few slices show an effect, or slices contradict each other: nobody knows what \
+                 that means."
+            ),
         }
     }
 
     /// What was measured with so many banks for each core beside the most neighbours, where it
     /// shows an effect.
     fn measured_at(&self, here: f64) -> Option<&Point> {
-        let most = self.most_neighbours();
-        let is_there = |point: &&Point| {
-            Some(point.neighbours) == most && (point.banks_per_core / here - 1.0).abs() < 0.01
-        };
-        let mut there = self.points.iter().filter(is_there);
+        let mut there = self.points_at(here);
         there.find(|point| point.shown && point.at_most < f64::MAX)
+    }
+
+    /// The points with so many banks for each core beside the most neighbours.
+    fn points_at(&self, here: f64) -> impl Iterator<Item = &Point> {
+        let most = self.most_neighbours();
+        let is_there = move |point: &&Point| {
+            Some(point.neighbours) == most && (point.banks_per_core / here - 1.0).abs() < NEAR
+        };
+        self.points.iter().filter(is_there)
     }
 
     /// The slices nearest to this machine, of no more banks for each core than it has, and the
@@ -250,7 +266,8 @@ impl Density {
         // Few neighbours hardly meet, however few banks there are for each.
         let points = points.filter(|point| Some(point.neighbours) == most);
         let few = points.clone().map(|point| point.banks_per_core);
-        let nearest = few.filter(|&banks| banks <= here).reduce(f64::max)?;
+        let most_banks = here * (1.0 + NEAR);
+        let nearest = few.filter(|&banks| banks < most_banks).reduce(f64::max)?;
         let larger = points.filter(|point| banks(point) >= nearest);
         if larger.clone().any(|point| point.shown) {
             return None;
@@ -261,12 +278,15 @@ impl Density {
 }
 
 impl Law {
-    /// Through the points beside the most co-runners of this kind that show an effect.
+    /// Through the points beside the most co-runners of this kind that show an effect. `None`: too
+    /// few do, or the line promises more than another of them may save at most.
     fn through(points: &[Point], attack: Attack) -> Option<Self> {
         let of_kind = points.iter().filter(|point| point.attack == attack);
         let most = of_kind.clone().map(|point| point.neighbours).max()?;
-        let logs: Vec<Log> = of_kind
-            .filter(|point| point.neighbours == most && point.saved > 0.0)
+        let beside_most = of_kind.filter(|point| point.neighbours == most);
+        let logs: Vec<Log> = beside_most
+            .clone()
+            .filter(|point| point.saved > 0.0)
             .filter_map(|point| {
                 Some(Log {
                     banks: point.banks_per_core.ln(),
@@ -280,7 +300,10 @@ impl Law {
         if logs.len() < LEAST_POINTS || span < LEAST_SPAN.ln() {
             return None;
         }
-        Some(Self::of(&logs))
+        let law = Self::of(&logs);
+        let mut without = beside_most.filter(|point| !point.shown);
+        let is_denied = without.any(|point| law.expected(point.banks_per_core)[0] > point.at_most);
+        Some(law).filter(|_| !is_denied)
     }
 
     /// What is saved with so many banks for each core: low, middle, high.
@@ -465,6 +488,79 @@ mod tests {
         }
         .verdict();
         assert!(said.contains("Too few slices"), "{said}");
+    }
+
+    /// Slices of 1/4 to 1 bank for each core show an effect, those of 2 and 4 none.
+    fn cut_off(here: f64) -> Density {
+        let shown = [(0.25, 0.9), (0.5, 0.8), (1.0, 0.711)].map(|(x, saved)| Point {
+            at_least: saved - 0.02,
+            at_most: saved + 0.02,
+            ..point(x, saved)
+        });
+        let none = [2.0, 4.0].map(|x| Point {
+            shown: false,
+            at_least: -0.01,
+            at_most: 0.015,
+            ..point(x, 0.002)
+        });
+        let points = [&shown[..], &none[..]].concat();
+        Density {
+            law: Law::through(&points, Attack::Read),
+            points,
+            here: Some(here),
+        }
+    }
+
+    /// A slice with as many banks for each core as the machine answers, not a line that it
+    /// contradicts; nor does such a line speak of other machines.
+    #[test]
+    fn slices_without_an_effect_bound_what_a_fit_says() {
+        for (here, words) in [
+            (2.0, "slices of 2 for each core nothing is shown"),
+            (1.995, "slices of 2 for each core nothing is shown"),
+            (64.0, "slices of 4 for each core nothing is shown"),
+        ] {
+            let density = cut_off(here);
+            let said = density.verdict();
+            assert!(
+                said.contains(words) && said.contains("at most 1.5 %"),
+                "{said}"
+            );
+            assert!(
+                density.expected().is_none() && !said.contains("By a fit"),
+                "{said}"
+            );
+        }
+        let between = cut_off(0.75).verdict();
+        assert!(between.contains("contradict each other"), "{between}");
+    }
+
+    /// One that the line allows takes nothing from it but the place where it was measured.
+    #[test]
+    fn a_slice_that_shows_little_does_not_end_a_fit() {
+        let mut points: Vec<Point> = [1.0, 2.0, 4.0].map(|x| point(x, 1.0 / x)).to_vec();
+        points.push(Point {
+            shown: false,
+            at_least: -0.1,
+            at_most: 0.2,
+            ..point(8.0, 0.1)
+        });
+        let at = |here| {
+            let law = Law::through(&points, Attack::Read);
+            let points = points.clone();
+            Density {
+                points,
+                law,
+                here: Some(here),
+            }
+            .verdict()
+        };
+        assert!(
+            at(16.0).contains("By a fit through 3 slices"),
+            "{}",
+            at(16.0)
+        );
+        assert!(at(8.0).contains("at most 20.0 %"), "{}", at(8.0));
     }
 
     /// One small slice without an effect says nothing where larger ones have one.
