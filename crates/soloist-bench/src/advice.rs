@@ -13,7 +13,7 @@ pub mod weaknesses;
 
 use serde::Serialize;
 
-use crate::channels::Side;
+use crate::channels::{Channels, Side};
 use crate::in_slices::InSlices;
 use crate::paced::{Paced, Point};
 use crate::report::Report;
@@ -386,37 +386,34 @@ fn banks(facts: &Facts, found: &Report, worth: Option<&Worth>) -> Item {
 
 fn channels(facts: &Facts, measured: Option<&InSlices>) -> Item {
     let channels = measured.and_then(|report| report.channels.as_ref());
-    let seen = channels.map(|channels| {
+    // Of functions that may choose a rank as well, what they save is no worth of a channel.
+    let known = channels.filter(|channels| channels.are_known());
+    let seen = known.map(|channels| {
         let shown = channels.sides.iter().filter(|side| side.saved.shown);
         let (inside, between): (Vec<&Side>, Vec<&Side>) =
             shown.partition(|side| side.is_inside(measured.map_or(0, |of| of.frame_bytes)));
-        let saved = between
-            .iter()
-            .map(|side| side.saved.ns.median / channels.alone_ns);
-        (saved.fold(0.0, f64::max), !inside.is_empty())
+        let saved = between.iter();
+        let saved = saved.map(|side| side.saved.ns.median / channels.alone_ns);
+        (saved.reduce(f64::max), !inside.is_empty())
     });
-    let says = channels.map_or_else(
+    let is_inside = seen == Some((None, true));
+    let mut says = channels.map_or_else(
         || "Not measured here, or no bank functions were found.".to_owned(),
-        |channels| channels.verdict(),
+        Channels::verdict,
     );
-    let says = match seen {
-        Some((0.0, true)) => {
-            format!("{says} Each page lies on both sides of it, so pages have no channel colours.")
-        }
-        _ => says,
-    };
-    // Where nothing is shown there may be channels all the same.
-    let is_known = facts.no_channel_colors.is_some() || seen != Some((0.0, false));
-    let seen = seen.map(|(saved, _)| saved);
+    if is_inside {
+        says.push_str(" Each page lies on both sides of it, so pages have no channel colours.");
+    }
+    // Where no function is seen to halve throughput there may be channels all the same.
+    let is_open = channels.is_some() && known.is_none();
     Item {
         name: "a channel of its own (colours)",
-        is_there: facts.no_channel_colors.is_none() && seen.is_none_or(|saved| saved > 0.0),
-        is_known,
-        worth: seen,
-        says: match &facts.no_channel_colors {
-            Some(why) => why.clone(),
-            None => says,
-        },
+        is_there: facts.no_channel_colors.is_none() && !is_inside && !is_open,
+        is_known: facts.no_channel_colors.is_some() || !is_open,
+        worth: seen
+            .and_then(|(saved, _)| saved)
+            .filter(|_| facts.no_channel_colors.is_none()),
+        says: facts.no_channel_colors.clone().unwrap_or(says),
         costs: "as private banks, and that channel's bandwidth",
         commands: vec![
             "soloist run --colors LIST -- CMD    # sets of one channel: soloist map show",

@@ -87,9 +87,16 @@ impl Channels {
     /// What a table shows: all of the functions that choose the channel; where they are not known,
     /// what is shown.
     pub fn told(&self) -> impl Iterator<Item = &Side> {
-        let is_known = !self.by_throughput.is_empty();
-        let is_told = move |side: &&Side| is_known || side.saved.shown || side.saved.shown_less;
+        let are_known = self.are_known();
+        let is_told = move |side: &&Side| are_known || side.saved.shown || side.saved.shown_less;
         self.sides.iter().filter(is_told)
+    }
+
+    /// Whether it is known which functions choose the channel. If not, sides are of functions that
+    /// may choose a rank or a group of banks as well.
+    #[must_use]
+    pub fn are_known(&self) -> bool {
+        !self.by_throughput.is_empty()
     }
 
     /// What was seen, in a sentence or two.
@@ -128,6 +135,10 @@ impl Channels {
 
     /// What neighbours that do `attack` cost less or more on these other sides.
     fn costs_of(&self, attack: Attack, sides: &[&Side]) -> String {
+        let what = match self.are_known() {
+            true => "Another channel",
+            false => "Another channel, rank or group of banks",
+        };
         let seen = |is_seen: &dyn Fn(&Difference) -> bool| -> Option<String> {
             let sides = sides.iter().filter(|side| is_seen(&side.saved));
             let percent = |side: &Side| 100.0 * side.saved.ns.median.abs() / self.alone_ns;
@@ -144,15 +155,14 @@ impl Channels {
         let seen: Vec<String> = less.into_iter().chain(more).collect();
         if !seen.is_empty() {
             return format!(
-                "Another channel, {who} in private banks: those on the other side of {} (share of an access \
-                 alone).",
+                "{what}, {who} in private banks: those on the other side of {} (share of an access alone).",
                 seen.join(", of ")
             );
         }
         let most = sides.iter().map(|side| side.saved.ns.high);
         format!(
-            "Another channel, {who}: no function is shown to save anything; beyond private banks it \
-             would be {} of an access alone (99 %).",
+            "{what}, {who}: no function is shown to save anything; beyond private banks it would be {} of \
+             an access alone (99 %).",
             at_most(most.fold(0.0, f64::max) / self.alone_ns)
         )
     }

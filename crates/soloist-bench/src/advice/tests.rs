@@ -4,7 +4,6 @@ use soloist_machine::known;
 
 use super::facts::Facts;
 use super::*;
-use crate::channels::{Channels, Side};
 use crate::cores::Attack;
 use crate::density::Density;
 use crate::paced::{Paced, Point};
@@ -601,41 +600,61 @@ fn a_channel_that_pages_cant_have_is_not_there() {
     assert!(channel(&Facts::default()).is_there);
 }
 
+/// What is advised of channels where co-runners on the other side of a function save 30 % of an
+/// access, and these functions are known to choose the channel.
+fn channel_item(function: &str, shown: bool, by_throughput: &[&str]) -> Item {
+    let mut of = report(16, 20.0);
+    of.channels = Some(Channels {
+        neighbours: 7,
+        alone_ns: 100.0,
+        sides: vec![Side {
+            function: function.to_owned(),
+            attack: Attack::Read,
+            near: figures(130.0),
+            far: figures(100.0),
+            saved: difference(30.0, shown),
+            neighbours_lose: Loss::default(),
+        }],
+        by_throughput: by_throughput.iter().map(|&f| f.to_owned()).collect(),
+        throughput_why: None,
+    });
+    let items = advise(&Facts::default(), Some(&of)).items;
+    let first = items[0].name.starts_with("a channel");
+    let mut items = items.into_iter();
+    let item = items.find(|item| item.name.starts_with("a channel"));
+    let item = item.unwrap();
+    assert_eq!(first, item.worth.is_some(), "{item:?}");
+    item
+}
+
 /// Without a map, too: a bit inside each page tells no pages apart, whatever it saves.
 #[test]
 fn a_channel_inside_each_page_is_not_sold() {
-    let item = |function: &str, shown: bool| {
-        let mut of = report(16, 90.0);
-        of.channels = Some(Channels {
-            neighbours: 7,
-            alone_ns: 100.0,
-            sides: vec![Side {
-                function: function.to_owned(),
-                attack: Attack::Read,
-                near: figures(130.0),
-                far: figures(100.0),
-                saved: difference(30.0, shown),
-                neighbours_lose: Loss::default(),
-            }],
-            by_throughput: Vec::new(),
-            throughput_why: None,
-        });
-        let items = advise(&Facts::default(), Some(&of)).items;
-        let mut items = items.into_iter();
-        items
-            .find(|item| item.name.starts_with("a channel"))
-            .unwrap()
-    };
     for function in ["7", "8^14"] {
-        let item = item(function, true);
+        let item = channel_item(function, true, &[function]);
         assert!(!item.is_there && item.is_known, "{function}: {item:?}");
         assert!(item.says.contains("no channel colours"), "{item:?}");
     }
-    let between = item("13^17", true);
+    let between = channel_item("13^17", true, &["13^17"]);
     assert_eq!((between.is_there, between.worth), (true, Some(0.3)));
-    // Nothing shown is no proof that there is none.
-    let open = item("13^17", false);
-    assert!(!open.is_there && !open.is_known, "{open:?}");
+    // That nothing is shown is no figure, nor a proof that there is none.
+    let open = channel_item("13^17", false, &["13^17"]);
+    assert_eq!((open.is_there, open.worth), (true, None), "{open:?}");
+}
+
+/// A rank or a group of banks saves something too: it is no channel.
+#[test]
+fn a_function_that_halves_no_throughput_is_not_sold_as_a_channel() {
+    for shown in [true, false] {
+        let item = channel_item("16^20", shown, &[]);
+        assert_eq!((item.is_there, item.is_known), (false, false), "{item:?}");
+        assert_eq!(item.worth, None, "{item:?}");
+        let words = match shown {
+            true => "Another channel, rank or group of banks, 7 readers",
+            false => "no function is shown to save anything",
+        };
+        assert!(item.says.contains(words), "{item:?}");
+    }
 }
 
 /// Without a map nobody knows whether the cache has colours.
