@@ -7,6 +7,7 @@ use soloist_lab::cases::CaseTask;
 use soloist_lab::jobs::{check, run, run_cases, Options};
 use soloist_lab::judgement::answers;
 use soloist_lab::known;
+use soloist_lab::measurements::TaskResult;
 use soloist_memory::Platform;
 use soloist_play::guard::Regulated;
 
@@ -145,6 +146,49 @@ fn streamcluster_streams_and_alternating_strides_defeat_prefetch() {
     assert!(with > 1.5 * without, "{with} and {without} MB/s");
     let (with, without) = rates("alternating-stride");
     assert!((with - without).abs() < 1e-9, "{with} and {without} MB/s");
+}
+
+/// Writers that are done before the victim has done half of its work.
+const EARLY: &str = r#"
+policies = ["buddy"]
+[experiment]
+id = "early"
+title = "Neighbours that end early"
+machine = "skylake"
+[[task]]
+name = "victim"
+kind = "latency"
+cpus = "0"
+bytes = "32M"
+work = 4000
+[[task]]
+name = "noise"
+kind = "bandwidth-write"
+cpus = "1-3"
+bytes = "32M"
+work = 6000
+"#;
+
+/// The 99th percentile is of all of a task's work, whether waits are noted or not.
+#[test]
+fn latencies_of_the_first_half_count() {
+    let tasks = |account| {
+        let scenario = known::parse(EARLY, "early").unwrap();
+        let options = Options {
+            seed: 1,
+            seeds: Some(1),
+            account,
+            ..Options::default()
+        };
+        run(&scenario, options, &|_| {}).unwrap()[0].runs[0]
+            .tasks
+            .clone()
+    };
+    let (plain, noted) = (tasks(false), tasks(true));
+    let half = plain[0].half_ns.unwrap();
+    assert!(plain[1..].iter().all(|noise| noise.time_ns < half));
+    let p99s = |tasks: &[TaskResult]| tasks.iter().map(|task| task.p99_ns).collect::<Vec<f64>>();
+    assert_eq!(p99s(&plain), p99s(&noted));
 }
 
 const COPIES: &str = r#"

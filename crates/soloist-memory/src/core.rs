@@ -46,7 +46,7 @@ pub enum Step {
     Barrier,
     /// Sleeps until this time (picoseconds) if it is not yet past.
     Until(u64),
-    /// Notes the time; the account begins anew.
+    /// Notes the time; with the first one the account begins anew.
     Mark,
     /// Nothing more.
     Done,
@@ -77,7 +77,7 @@ pub trait Stream {
     }
 }
 
-/// What a core's time since its last mark was spent on: the four parts add up
+/// What a core's time since its first mark was spent on: the four parts add up
 /// to it exactly (for a core that was cut off: up to when it last went on).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Account {
@@ -148,7 +148,7 @@ pub struct CoreStats {
     pub slept_ps: u64,
     /// Times of the marks, picoseconds.
     pub marks_ps: Vec<u64>,
-    /// Its time since the last mark.
+    /// Its time since the first mark.
     pub account: Account,
 }
 

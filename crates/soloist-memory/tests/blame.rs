@@ -51,7 +51,7 @@ fn run(changes: &str, programs: Vec<Put>) -> Vec<CoreStats> {
 }
 
 fn since_mark(s: &CoreStats) -> u64 {
-    s.finished_ps - s.marks_ps.last().unwrap()
+    s.finished_ps - s.marks_ps.first().unwrap()
 }
 
 fn adds_up(s: &CoreStats) {
@@ -209,6 +209,36 @@ fn refreshes_are_nobodys_fault() {
     for other in 1..16 {
         assert_eq!(s.account.blame.of_culprit(Some(other)), 0);
     }
+}
+
+/// A second mark half-way notes the time and takes nothing from the account.
+#[test]
+fn an_account_is_of_all_time_since_the_first_mark() {
+    struct Halved(Program<fn(u64) -> Access>);
+    impl Stream for Halved {
+        fn step(&mut self) -> Step {
+            if self.0.left == N / 2 {
+                self.0.marked = false;
+                self.0.left -= 1;
+            }
+            self.0.step()
+        }
+    }
+    let platform = Platform::find("opteron-6128").unwrap();
+    let mut system = System::new(&platform);
+    system.account();
+    system.latencies();
+    let program = Program {
+        access: (|i| chase((random(i) % (1 << 25)) << 6)) as fn(u64) -> Access,
+        left: N,
+        marked: false,
+    };
+    system.put(0, Box::new(Halved(program)), 0, false);
+    let s = &system.run(&mut Free).unwrap()[0];
+    assert_eq!(s.marks_ps.len(), 2, "{:?}", s.marks_ps);
+    adds_up(s);
+    let latencies = s.account.latencies.as_ref().unwrap();
+    assert_eq!(latencies.count(), s.llc_hits + s.llc_misses);
 }
 
 #[test]

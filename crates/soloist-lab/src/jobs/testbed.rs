@@ -98,8 +98,7 @@ impl Testbed {
     fn program(&self, task: &CaseTask, caches: Caches, seed: u64, wakes: &Wakes) -> Warmed {
         let line = u64::from(self.map().line_size());
         let make = || task.program.generator(self.pace(task), line, seed, wakes);
-        // An account begins anew with each mark.
-        let half = match task.is_background() || self.account {
+        let half = match task.is_background() {
             true => 0,
             false => accesses(make().as_mut()) / 2 + 1,
         };

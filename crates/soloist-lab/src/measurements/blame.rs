@@ -13,7 +13,7 @@ pub struct Waits {
     /// For lines, by cause and culprit.
     pub shares: Vec<Share>,
     /// Latency of lines from the core's miss on, ns: median, 95th and 99th
-    /// percentile, greatest.
+    /// percentile, greatest; of several runs the mean of each.
     pub latency_ns: [f64; 4],
 }
 
@@ -58,7 +58,7 @@ impl Waits {
         }
     }
 
-    /// Mean of several; latencies are the greatest of each.
+    /// Mean of several.
     pub fn mean(all: &[&Self]) -> Self {
         let n = all.len().max(1) as f64;
         let mut mean = Self::default();
@@ -69,7 +69,7 @@ impl Waits {
                 mean.add(&share.cause, share.culprit.clone(), share.ns / n);
             }
             for (mine, theirs) in mean.latency_ns.iter_mut().zip(waits.latency_ns) {
-                *mine = mine.max(theirs);
+                *mine += theirs / n;
             }
         }
         mean
@@ -125,5 +125,21 @@ impl Waits {
             .filter(|s| s.culprit.as_deref() == Some(culprit));
         let most = theirs.max_by(|a, b| a.ns.total_cmp(&b.ns));
         most.map(|s| s.cause.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The 99th percentile of claims is a mean over runs, too.
+    #[test]
+    fn latencies_of_several_runs_are_their_means() {
+        let run = |p99, max| Waits {
+            latency_ns: [50.0, 80.0, p99, max],
+            ..Waits::default()
+        };
+        let mean = Waits::mean(&[&run(100.0, 300.0), &run(200.0, 900.0)]);
+        assert_eq!(mean.latency_ns, [50.0, 80.0, 150.0, 600.0]);
     }
 }

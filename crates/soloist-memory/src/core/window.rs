@@ -198,8 +198,10 @@ impl WindowCore {
                 return Err(None);
             }
             Step::Mark => {
+                if self.stats.marks_ps.is_empty() {
+                    self.stats.account.begin_anew(self.cores);
+                }
                 self.stats.marks_ps.push(self.now_ps);
-                self.stats.account.begin_anew(self.cores);
                 return Err(None);
             }
             Step::Done => return Err(Some(self.finish())),
