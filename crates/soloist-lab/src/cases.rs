@@ -79,9 +79,15 @@ impl Scenario {
             model.map_err(|message| KeyError::at(&["model"], message))?;
         }
         for (number, name) in self.policies.iter().enumerate() {
-            let policy: &'static dyn Policy = name.parse().map_err(|e: UnknownPolicy| {
-                KeyError::at(&["policies", &number.to_string()], e.to_string())
-            })?;
+            let wrong = |what: String| KeyError::at(&["policies", &number.to_string()], what);
+            let policy: &'static dyn Policy = name
+                .parse()
+                .map_err(|e: UnknownPolicy| wrong(e.to_string()))?;
+            if self.regulator.is_some() && policy.is_regulated() {
+                return Err(wrong(format!(
+                    "{policy} regulates by itself: leave it or [regulator] out"
+                )));
+            }
             for mode in &modes {
                 for point in &points {
                     cases.push(self.case(policy, mode.as_ref(), point, divide)?);

@@ -258,6 +258,12 @@ theirs = 2.0
         for (from, to, line, words) in [
             ("\"latency\"", "\"latencies\"", 15, "unknown variant"),
             ("\"buddy\"", "\"body\"", 2, "no policy `body`"),
+            (
+                ", \"mem+llc(part)\"]",
+                ", \"memguard\"]\n[regulator]\nmodes = [\"vanilla\"]\nr_min = 1200\npeak = 6400",
+                2,
+                "memguard regulates by itself",
+            ),
             ("\"24M\"", "\"24 Q\"", 14, "expected a number"),
             ("\"$n\"", "\"$m\"", 21, "not the name of [sweep]"),
             ("cpus = \"0\"", "cpus = \"3-1\"", 14, "expected cpus"),
