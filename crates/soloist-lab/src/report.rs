@@ -15,6 +15,7 @@ pub use plot::{svg, DrawError};
 
 use self::matrix::matrix;
 use crate::judgement::{answers, Answer, Estimate, Judged, ScenarioOutcome, Totals, Verdict};
+use crate::measurements::CaseResult;
 use crate::spec::Plot;
 
 const STYLE: &str = "body{font:16px/1.5 sans-serif;max-width:64em;margin:2em auto;padding:0 1em;\
@@ -93,7 +94,8 @@ fn section(outcome: &ScenarioOutcome) -> Result<Markup, DrawError> {
     let plot = outcome.scenario.plot.as_ref();
     let is_measured = |plot: &&Plot| {
         let mut cases = outcome.cases.iter();
-        cases.any(|case| case.spread(&plot.task, &plot.metric).is_some())
+        let spread = |case: &CaseResult| case.spread(&plot.task, &plot.metric);
+        cases.any(|case| spread(case).is_some_and(|spread| spread.mean.is_finite()))
     };
     let drawn = plot.filter(is_measured);
     let drawn = drawn.map(|plot| svg(outcome, plot)).transpose()?;

@@ -132,6 +132,23 @@ fn cores_in_banks_of_their_own_are_not_stopped_for_each_other() {
 }
 
 #[test]
+fn a_run_without_a_whole_period_has_no_figure() {
+    let case = pair(&[("WORK", "2")]).unwrap().remove(0);
+    let counted = case.runs[0].tasks[1].regulated.as_ref().unwrap();
+    assert!(counted.time_ns <= 0.0, "{counted:?}");
+    for name in [
+        "reads",
+        "writes",
+        "ipns",
+        "stopped",
+        "underruns",
+        "unevenness",
+    ] {
+        assert!(figure(&case, "b", name).is_nan(), "{name}");
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused_in_words() {
     let refused = pair(&[("RESERVE_A", "{ reads = 1100 }")]).unwrap_err();
     let text = refused.to_string();

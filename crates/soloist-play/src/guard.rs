@@ -53,7 +53,7 @@ pub struct Regulated {
     pub reads: u64,
     /// Lines pushed out.
     pub writes: u64,
-    /// How long it was counted, ns.
+    /// How long it was counted, ns; 0: no whole period had ended.
     pub time_ns: f64,
     /// Periods that the core began.
     pub periods: u64,
@@ -61,8 +61,9 @@ pub struct Regulated {
     pub underruns: u64,
     /// How long it stood still, ns.
     pub stopped_ns: f64,
-    /// Standard deviation of the reads in a period over their mean.
-    pub unevenness: f64,
+    /// Standard deviation of the reads in a period over their mean; `None`: fewer than two
+    /// whole periods.
+    pub unevenness: Option<f64>,
 }
 
 /// What a task has done after its initialisation, as it runs.
@@ -149,13 +150,15 @@ impl Core {
         self.squares += reads * reads;
     }
 
-    fn unevenness(&self) -> f64 {
-        let n = self.ticks.max(1) as f64;
+    fn unevenness(&self) -> Option<f64> {
+        let n = self.ticks as f64;
         let mean = self.sum / n;
-        if mean == 0.0 {
-            return 0.0;
-        }
-        (self.squares / n - mean * mean).max(0.0).sqrt() / mean
+        let deviation = || (self.squares / n - mean * mean).max(0.0).sqrt();
+        let relative = || match mean == 0.0 {
+            true => 0.0,
+            false => deviation() / mean,
+        };
+        (self.ticks > 1).then(relative)
     }
 }
 
@@ -243,14 +246,15 @@ impl ModelGuard {
     }
 
     /// What was counted of each core up to the last whole period, or to the
-    /// end of its task, which may be earlier.
+    /// end of its task, which may be earlier; nothing where no period was whole.
     pub fn counts(&self, ends_ps: &[u64]) -> Vec<Regulated> {
         let counted = |(i, (c, &end)): (usize, (&Core, &u64))| {
+            let began = self.began_ps.unwrap_or(end);
             let (until, sum) = match self.whole_ps {
+                None => (began, c.first),
                 Some(whole) if whole < end => (whole, c.last),
-                _ => (end, c.sum(end)),
+                Some(_) => (end, c.sum(end)),
             };
-            let began = self.began_ps.unwrap_or(until);
             let counts = self.regulator.as_ref().map(|r| r.counts(i as u32));
             Regulated {
                 instructions: sum.instructions - c.first.instructions,
@@ -395,5 +399,35 @@ impl Guard for ModelGuard {
 
     fn released(&mut self) -> Option<usize> {
         self.released.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counted in so many tenths of a period of a core that fills a line in each of them.
+    fn counted(tenths: u64) -> Regulated {
+        let mut guard = ModelGuard::counting(PERIOD_US, vec![None]);
+        let at = |tenth| tenth * u64::from(PERIOD_US) * 100_000;
+        for tenth in 0..tenths {
+            while guard.alarm_ps() <= at(tenth) {
+                guard.alarm(guard.alarm_ps());
+            }
+            guard.miss(0, at(tenth), false);
+        }
+        guard.counts(&[at(tenths)]).remove(0)
+    }
+
+    /// A period that is cut off has all of a stopped core's budget: it is no rate.
+    #[test]
+    fn what_is_cut_off_is_not_counted() {
+        let half = counted(5);
+        assert_eq!((half.reads, half.time_ns, half.unevenness), (0, 0.0, None));
+        let one = counted(15);
+        assert_eq!((one.reads, one.time_ns, one.unevenness), (9, 1e6, None));
+        let two = counted(25);
+        assert_eq!((two.reads, two.time_ns), (19, 2e6));
+        assert!(two.unevenness.is_some_and(|share| share < 0.1), "{two:?}");
     }
 }

@@ -54,17 +54,21 @@ pub fn metric(task: &TaskResult, metric: &str) -> Option<f64> {
     })
 }
 
-/// Metrics of what was counted since all tasks had begun.
+/// Metrics of what was counted since all tasks had begun; no number where no period was whole.
 fn counted(r: &Regulated, metric: &str) -> Option<f64> {
-    let time = r.time_ns.max(f64::MIN_POSITIVE);
+    let time = match r.time_ns > 0.0 {
+        true => r.time_ns,
+        false => f64::NAN,
+    };
     let rate = |lines: u64| lines as f64 * LINE / time * 1e3;
     Some(match metric {
         "ipns" => r.instructions as f64 / time,
         "reads" => rate(r.reads),
         "writes" => rate(r.writes),
+        "underruns" if time.is_nan() => time,
         "underruns" => 100.0 * r.underruns as f64 / r.periods.max(1) as f64,
         "stopped" => 100.0 * r.stopped_ns / time,
-        "unevenness" => r.unevenness,
+        "unevenness" => r.unevenness.unwrap_or(f64::NAN),
         _ => return None,
     })
 }

@@ -98,7 +98,8 @@ fn gather(outcome: &ScenarioOutcome, plot: &Plot) -> (Vec<String>, Vec<Series>) 
             let spread = case.spread(&plot.task, &plot.metric);
             spread.map(|s| (label, s, printed)).into_iter().collect()
         };
-        for (label, spread, printed) in points {
+        let is_figure = |(_, spread, _): &(String, Spread, Option<f64>)| spread.mean.is_finite();
+        for (label, spread, printed) in points.into_iter().filter(is_figure) {
             let at = position(&mut labels, |known| *known == label, || label.clone());
             let new = || Series {
                 name: name.clone(),
