@@ -128,28 +128,39 @@ struct Figures {
     sweep: Vec<Point>,
 }
 
+type Computed = Result<f64, evalexpr::EvalexprError>;
 type Evaluated = Result<Estimate, evalexpr::EvalexprError>;
 
 impl Figures {
-    fn estimate(&self, text: &str, over: Option<Over>) -> Evaluated {
-        let value = evaluate(text, over, &self.sweep, &self.all)?;
+    /// `value` over all seeds, with its interval.
+    fn estimate(&self, value: impl Fn(&HashMapContext) -> Computed) -> Evaluated {
         let without = self.without.iter();
-        let without: Vec<f64> = without
-            .map(|context| evaluate(text, over, &self.sweep, context))
-            .collect::<Result<_, _>>()?;
-        Ok(Estimate::jackknife(value, &without))
+        let without: Vec<f64> = without.map(&value).collect::<Result<_, _>>()?;
+        Ok(Estimate::jackknife(value(&self.all)?, &without))
     }
 
-    /// Whether all of `comparisons` hold with their intervals apart.
+    /// The claim's own value.
+    fn ours(&self, claim: &Claim, context: &HashMapContext) -> Computed {
+        evaluate(&claim.ours, claim.over, &self.sweep, context)
+    }
+
+    /// Whether all of `comparisons`, which may name `ours`, hold with their intervals apart.
     fn order(
         &self,
         comparisons: &[Comparison],
-        ours: Option<Estimate>,
+        claim: &Claim,
     ) -> Result<Option<bool>, evalexpr::EvalexprError> {
-        let side = |text: &str| match (text, ours) {
-            ("ours", Some(ours)) => Ok(ours),
-            _ => self.estimate(text, None),
+        let value = |text: &str, context: &HashMapContext| {
+            let tree = tree(text)?;
+            if tree.iter_variable_identifiers().all(|word| word != "ours") {
+                return tree.eval_number_with_context(context);
+            }
+            let mut context = context.clone();
+            let ours = self.ours(claim, &context)?;
+            context.set_value("ours".to_owned(), Value::Float(ours))?;
+            tree.eval_number_with_context(&context)
         };
+        let side = |text: &str| self.estimate(|context| value(text, context));
         let mut all = Some(true);
         for c in comparisons {
             let (less, more) = (side(&c.less)?, side(&c.more)?);
@@ -178,7 +189,7 @@ impl Figures {
     }
 
     fn verdict(&self, claim: &Claim, basis: Basis) -> Verdict {
-        let ours = self.estimate(&claim.ours, claim.over);
+        let ours = self.estimate(|context| self.ours(claim, context));
         let mut error = match &ours {
             Ok(ours) => self.not_judged(*ours),
             Err(error) => Some(error.to_string()),
@@ -190,8 +201,8 @@ impl Figures {
             .map(|(o, t)| (o.value - from) / (t - from));
         let holds = match &claim.holds {
             Some(text) => {
-                let held =
-                    comparisons(text).and_then(|c| self.order(&c, ours).map_err(|e| e.to_string()));
+                let held = comparisons(text)
+                    .and_then(|c| self.order(&c, claim).map_err(|e| e.to_string()));
                 error = error.or(held.as_ref().err().cloned());
                 held.ok().flatten()
             }
@@ -201,7 +212,7 @@ impl Figures {
             }),
         };
         let half = self.half.as_ref().zip(ours).and_then(|(context, ours)| {
-            let half = evaluate(&claim.ours, claim.over, &self.sweep, context).ok()?;
+            let half = self.ours(claim, context).ok()?;
             let ratio = half / ours.value;
             ratio.is_finite().then_some(ratio)
         });
@@ -221,12 +232,7 @@ impl Figures {
 }
 
 /// An expression's value, or what is taken of its values over the sweep.
-fn evaluate(
-    text: &str,
-    over: Option<Over>,
-    sweep: &[Point],
-    context: &HashMapContext,
-) -> Result<f64, evalexpr::EvalexprError> {
+fn evaluate(text: &str, over: Option<Over>, sweep: &[Point], context: &HashMapContext) -> Computed {
     let value = |text: &str| tree(text)?.eval_number_with_context(context);
     let Some(over) = over else {
         return value(text);
@@ -358,6 +364,21 @@ mod tests {
             Some(false)
         );
         assert_eq!(holds(&[100.0], &[120.0]), None, "one seed says nothing");
+    }
+
+    /// `holds` may compute with the claim's own value, which has its interval there, too.
+    #[test]
+    fn an_order_computes_with_ours() {
+        let results = [result("a", &[99.0, 100.0, 101.0]), result("b", &[50.0; 3])];
+        for (holds, comes_out) in [
+            ("2 * ours > 3.9", true),
+            ("2 * ours > 4", false),
+            ("ours - 1 < 1.1 && 1 < ours", true),
+        ] {
+            let claim = format!("ours = \"a_t_time / b_t_time\"\nholds = \"{holds}\"");
+            let v = verdict(&results, &claim);
+            assert_eq!((v.holds, v.error), (Some(comes_out), None), "{holds}");
+        }
     }
 
     #[test]
