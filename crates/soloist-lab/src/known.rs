@@ -6,7 +6,6 @@ use std::path::Path;
 use soloist_machine::file::read_text;
 use soloist_machine::{FileError, FileText, KeyError};
 use soloist_play::programs::recorded::Recorded;
-use soloist_play::programs::ProgramKind;
 use toml::de::{DeTable, Deserializer};
 
 use crate::claims::{check_claims, check_plot};
@@ -142,15 +141,9 @@ fn complete(scenario: &mut Scenario, file: &str) -> Result<(), KeyError> {
 
 /// The recording of a task of that kind.
 fn recorded(task: &TaskSpec, beside: &Path) -> Result<Option<Recorded>, String> {
-    match (&task.recording, task.kind) {
-        (Some(dir), ProgramKind::Recorded) => Recorded::load(&beside.join(dir)).map(Some),
-        (None, ProgramKind::Recorded) => Err(
-            "kind \"recorded\" needs `recording`, a directory that `soloist vm record` made"
-                .to_owned(),
-        ),
-        (Some(_), _) => Err("`recording` is for kind \"recorded\"".to_owned()),
-        (None, _) => Ok(None),
-    }
+    task.check_recording()?;
+    let load = |dir| Recorded::load(&beside.join(dir));
+    task.recording.as_ref().map(load).transpose()
 }
 
 /// Text and name of the file.

@@ -214,6 +214,27 @@ fn what_cannot_be_played_is_said_with_its_line() {
     }
 }
 
+/// What a recording did was read with the file: another one is another file's.
+#[test]
+fn a_recording_is_no_input_that_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("mine.toml");
+    record(&dir.path().join("walk.rec"), &WALK);
+    let scenario = parse(SCENARIO, file.to_str().unwrap()).unwrap();
+    for (change, words) in [
+        ("walk.recording=nowhere", "`recording` can't be changed"),
+        ("walk.kind=stream", "is for kind \"recorded\""),
+        ("writer.kind=recorded", "needs `recording`"),
+    ] {
+        let why = scenario.with_change(change).unwrap_err();
+        assert!(why.contains(words), "{change}: {why}");
+    }
+    let ranged = format!("{SCENARIO}[range]\nwalk.recording = [\"walk.rec\", \"walk.rec\"]\n");
+    let e = parse(&ranged, file.to_str().unwrap()).unwrap_err();
+    assert!(e.message.contains("can't be changed"), "{e}");
+    scenario.with_change("walk.work=100").unwrap();
+}
+
 /// What stock Linux offers is played too, not taken for plain Linux.
 #[test]
 fn replay_knows_what_linux_has_instead_of_colors() {

@@ -54,12 +54,16 @@ impl Scenario {
             Some((name, field)) => (Some(name), field),
             None => (None, key),
         };
+        if field == "recording" {
+            return Err("`recording` can't be changed: another one is another file's".to_owned());
+        }
         let named = |task: &&mut TaskSpec| name.is_none_or(|name| task.name == name);
         let mut found = false;
         for task in changed.tasks.iter_mut().filter(named) {
             let recorded = task.recorded.take();
             *task = with_field(task, field, value)?;
             task.recorded = recorded;
+            task.check_recording()?;
             found = true;
         }
         match found {

@@ -67,3 +67,22 @@ pub struct TaskSpec {
     #[serde(skip)]
     pub recorded: Option<Recorded>,
 }
+
+impl TaskSpec {
+    /// A recording of those that are `recorded`, and of nobody else.
+    ///
+    /// # Errors
+    /// One is there, or missing.
+    pub fn check_recording(&self) -> Result<(), String> {
+        match (&self.recording, self.kind) {
+            (None, ProgramKind::Recorded) => Err(
+                "kind \"recorded\" needs `recording`, a directory that `soloist vm record` made"
+                    .to_owned(),
+            ),
+            (Some(_), kind) if kind != ProgramKind::Recorded => {
+                Err("`recording` is for kind \"recorded\"".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
