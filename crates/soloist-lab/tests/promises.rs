@@ -207,6 +207,22 @@ work = 5000
 node = 0
 "#;
 
+/// `numactl --membind` takes nobody's memory off his own node while that is free.
+#[test]
+fn a_node_each_is_the_own_one_where_nobody_has_it() {
+    let remote = |cpus: &str| -> Vec<f64> {
+        let text = COPIES.replace("CPUS", cpus).replace("buddy", "membind");
+        let scenario = known::parse(&text.replace("node = 0", ""), "copies").unwrap();
+        let results = run(&scenario, Options::default(), &|_| {}).unwrap();
+        let tasks = results[0].runs[0].tasks.iter();
+        tasks.map(|task| task.remote).collect()
+    };
+    assert_eq!(remote("0,12"), [0.0, 0.0]);
+    assert_eq!(remote("12,0"), [0.0, 0.0]);
+    // Of two on one node the second has the next one.
+    assert_eq!(remote("0,1,12"), [0.0, 100.0, 0.0]);
+}
+
 /// Copies that do not disturb each other are as fast as each by itself, whichever of
 /// them is far from the memory.
 #[test]

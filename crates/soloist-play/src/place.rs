@@ -215,16 +215,16 @@ fn take(frames: &BTreeSet<u32>, buddy: &mut Buddy) {
 fn allocations(stage: &Stage, colors: &[Option<ColorSet>]) -> Vec<[Allocation; 2]> {
     let map = &stage.platform.memory.map;
     let policy = stage.policy;
-    let home = stage
-        .seats
-        .first()
-        .map_or(0, |s| stage.platform.home(s.core));
-    let mut programs = 0;
+    let programs = stage.seats.iter().filter(|seat| seat.thread == 0);
+    let home = |seat: &Seat| seat.node.unwrap_or_else(|| stage.platform.home(seat.core));
+    let nodes = policy.nodes(map, &programs.map(home).collect::<Vec<_>>());
+    let (mut nodes, mut own) = (nodes.into_iter(), None);
     let mut all = Vec::new();
     for (seat, colors) in stage.seats.iter().zip(colors) {
-        programs += usize::from(seat.thread == 0);
-        let own = || policy.node(map, home, programs.saturating_sub(1));
-        let node = seat.node.or_else(own);
+        if seat.thread == 0 {
+            own = nodes.next().flatten();
+        }
+        let node = seat.node.or(own);
         let allocation = |colors: Option<&ColorSet>| {
             let owner = seat.owner as u32;
             Allocation::new(map, owner, seat.first_touch, colors, stage.memory.exhaust)

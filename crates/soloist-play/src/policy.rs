@@ -71,11 +71,17 @@ pub trait Policy: Sync {
         false
     }
 
-    /// The node that the uncoloured pages of program number `program` are bound to;
-    /// `home` is the node of the first one.
+    /// The node that the uncoloured pages of each program are bound to; `homes` are the nodes
+    /// with memory that are nearest to their cores.
+    fn nodes(&self, map: &AddrMap, homes: &[u32]) -> Vec<Option<u32>> {
+        let _ = map;
+        vec![None; homes.len()]
+    }
+
+    /// The node that program number `program` is bound to where all are at home on `home`.
     fn node(&self, map: &AddrMap, home: u32, program: usize) -> Option<u32> {
-        let _ = (map, home, program);
-        None
+        let nodes = self.nodes(map, &vec![home; program + 1]);
+        nodes.last().copied().flatten()
     }
 
     /// How many ways of its last-level cache each core may fill, by the core's number; 0: all.

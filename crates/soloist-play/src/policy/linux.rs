@@ -15,7 +15,7 @@ pub static BUDDY: Linux = Linux {
     interleaves: false,
 };
 
-/// Each program is bound to a node of its own (`numactl --membind`).
+/// Each program is bound to a node of its own (`numactl --membind`), as long as there are any.
 pub static MEMBIND: Linux = Linux {
     name: "membind",
     title: "Linux, a node each",
@@ -57,8 +57,24 @@ impl Policy for Linux {
         !self.binds && !self.interleaves
     }
 
-    /// The first program's is its home; the others follow it.
-    fn node(&self, map: &AddrMap, home: u32, program: usize) -> Option<u32> {
-        self.binds.then(|| map.node_in_turn(home, program))
+    fn nodes(&self, map: &AddrMap, homes: &[u32]) -> Vec<Option<u32>> {
+        match self.binds {
+            true => own_nodes(map, homes).into_iter().map(Some).collect(),
+            false => vec![None; homes.len()],
+        }
     }
+}
+
+/// Each program's home where no earlier one has it, else the next node behind the first one's
+/// that nobody has, and where all are taken the nodes in turn.
+fn own_nodes(map: &AddrMap, homes: &[u32]) -> Vec<u32> {
+    let mut given = Vec::new();
+    for (program, &home) in homes.iter().enumerate() {
+        let in_turn = |index| map.node_in_turn(homes[0], index);
+        let behind = (0..map.memory_nodes().len()).map(in_turn);
+        let mut nodes = std::iter::once(home).chain(behind);
+        let free = nodes.find(|node| !given.contains(node));
+        given.push(free.unwrap_or_else(|| in_turn(program)));
+    }
+    given
 }
