@@ -203,6 +203,22 @@ fn a_trace_without_requests_is_no_trace() {
     assert!(trace("empty one").status.success());
 }
 
+/// Lines that the last level never had do not come back from it, nor are changes that it keeps
+/// written back.
+#[test]
+fn a_replay_says_that_the_last_level_begins_empty() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path());
+    let played = soloist(
+        dir.path(),
+        "sim replay rec --lines 2000 --recolor buddy -m skylake",
+    );
+    assert!(played.status.success(), "{played:?}");
+    let said = String::from_utf8(played.stdout).unwrap();
+    let words = "The last-level cache begins empty and holds 131072 lines; trace asks it for 2000.";
+    assert!(said.contains(words), "{said}");
+}
+
 /// Few lines of the foreground are asked for; the others go on to more than the last-level cache
 /// holds, and do not go round in it.
 #[test]

@@ -278,7 +278,10 @@ fn notes(setting: &Setting, recorded: &Recorded, played: &[String]) -> Vec<Strin
             "modelled: programs recorded on {kernel} in a virtual machine, played on a model of \
              {machine}; docs/how-to/record.md says what is real"
         ),
-        format!("lines from the middle, at most: {}", played.join(", ")),
+        format!(
+            "lines from the middle, at most: {}; the last-level cache begins empty",
+            played.join(", ")
+        ),
     ];
     if setting.platform.memory.map.memory_nodes().len() < 2 {
         notes.push(format!("{machine} has one node: numactl has none to offer"));

@@ -29,7 +29,8 @@ const LINES: usize = 20_000_000;
 /// With one recording, all its programs run where they were recorded. With several
 /// recordings, the first program of each runs, on cores of one node, and --recolor must
 /// place their pages anew. The first recording is the foreground. You may name a
-/// recording more than once. The others repeat until the foreground is done.
+/// recording more than once. The others repeat until the foreground is done. The
+/// last-level cache begins empty: play many more lines than it holds.
 ///
 /// With --on-silicon the accesses also go to this machine's own memory, in a slice of
 /// few banks. The command finds it by timing. It needs no root and no module.
@@ -169,6 +170,7 @@ impl Replay {
             })?;
         } else {
             print::means(&machine, &stage.parts, &rows)?;
+            print::last_level(&stage.platform, &runs[0])?;
             print::idle(&runs)?;
             print::blame(&runs)?;
         }

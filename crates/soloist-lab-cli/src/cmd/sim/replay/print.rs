@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use soloist_host::control::format_rate;
+use soloist_memory::Platform;
 use soloist_play::replay::{Means, Part, Replayed};
 
 use soloist_cli::table;
@@ -60,6 +61,19 @@ pub(super) fn means(machine: &str, parts: &[Part], rows: &[Means]) -> Result<()>
         ]);
     }
     outln!("{}", table)
+}
+
+/// How many lines the foreground wants of a cache that begins empty: few find it so all along,
+/// and their changes never come to memory.
+pub(super) fn last_level(platform: &Platform, run: &Replayed) -> Result<()> {
+    let foreground = &run.played[0];
+    let shape = platform.llc.shape;
+    outln!(
+        "The last-level cache begins empty and holds {} lines; {} asks it for {}.",
+        shape.sets * shape.ways as u64,
+        foreground.name,
+        foreground.llc_hits + foreground.llc_misses
+    )
 }
 
 /// Whom the foreground waited for.
