@@ -15,7 +15,8 @@
 //!
 //! Counting begins when all tasks have begun, and the first period with it. It
 //! ends with the last whole period: a stopped core has all of its budget behind
-//! it in a period that is cut off.
+//! it in a period that is cut off. A run of less than a period counts where nobody
+//! is regulated.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -53,7 +54,7 @@ pub struct Regulated {
     pub reads: u64,
     /// Lines pushed out.
     pub writes: u64,
-    /// How long it was counted, ns; 0: no whole period had ended.
+    /// How long it was counted, ns; 0: it was regulated, and no whole period had ended.
     pub time_ns: f64,
     /// Periods that the core began.
     pub periods: u64,
@@ -246,14 +247,15 @@ impl ModelGuard {
     }
 
     /// What was counted of each core up to the last whole period, or to the
-    /// end of its task, which may be earlier; nothing where no period was whole.
+    /// end of its task, which may be earlier; where a regulator may have stopped it and no
+    /// period was whole, nothing.
     pub fn counts(&self, ends_ps: &[u64]) -> Vec<Regulated> {
         let counted = |(i, (c, &end)): (usize, (&Core, &u64))| {
             let began = self.began_ps.unwrap_or(end);
             let (until, sum) = match self.whole_ps {
-                None => (began, c.first),
                 Some(whole) if whole < end => (whole, c.last),
-                Some(_) => (end, c.sum(end)),
+                None if self.regulator.is_some() => (began, c.first),
+                _ => (end, c.sum(end)),
             };
             let counts = self.regulator.as_ref().map(|r| r.counts(i as u32));
             Regulated {
@@ -403,12 +405,26 @@ impl Guard for ModelGuard {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 
+    const SETTINGS: Regulation = Regulation {
+        period_us: PERIOD_US,
+        line: 64,
+        r_min: [1_000_000_000, 0],
+        peak: 1_000_000_000,
+        q_min: 0,
+        ewma: EWMA,
+        sharing: Sharing::None,
+    };
+
     /// Counted in so many tenths of a period of a core that fills a line in each of them.
-    fn counted(tenths: u64) -> Regulated {
-        let mut guard = ModelGuard::counting(PERIOD_US, vec![None]);
+    fn counted(regulated: bool, tenths: u64) -> Regulated {
+        let mut guard = match regulated {
+            true => ModelGuard::regulating(&SETTINGS, &[None], None, vec![None]).unwrap(),
+            false => ModelGuard::counting(PERIOD_US, vec![None]),
+        };
         let at = |tenth| tenth * u64::from(PERIOD_US) * 100_000;
         for tenth in 0..tenths {
             while guard.alarm_ps() <= at(tenth) {
@@ -422,12 +438,15 @@ mod tests {
     /// A period that is cut off has all of a stopped core's budget: it is no rate.
     #[test]
     fn what_is_cut_off_is_not_counted() {
-        let half = counted(5);
+        let half = counted(true, 5);
         assert_eq!((half.reads, half.time_ns, half.unevenness), (0, 0.0, None));
-        let one = counted(15);
+        let one = counted(true, 15);
         assert_eq!((one.reads, one.time_ns, one.unevenness), (9, 1e6, None));
-        let two = counted(25);
+        let two = counted(true, 25);
         assert_eq!((two.reads, two.time_ns), (19, 2e6));
         assert!(two.unevenness.is_some_and(|share| share < 0.1), "{two:?}");
+        // Nobody is stopped: part of a period has the same rate.
+        let free = counted(false, 5);
+        assert_eq!((free.reads, free.time_ns, free.unevenness), (4, 5e5, None));
     }
 }

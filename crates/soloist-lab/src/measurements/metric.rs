@@ -54,7 +54,8 @@ pub fn metric(task: &TaskResult, metric: &str) -> Option<f64> {
     })
 }
 
-/// Metrics of what was counted since all tasks had begun; no number where no period was whole.
+/// Metrics of what was counted since all tasks had begun; no number where it was regulated and no
+/// period was whole.
 fn counted(r: &Regulated, metric: &str) -> Option<f64> {
     let time = match r.time_ns > 0.0 {
         true => r.time_ns,
