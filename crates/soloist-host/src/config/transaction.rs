@@ -64,10 +64,12 @@ impl<'a> Transaction<'a> {
         map.map(AddrMap::name)
     }
 
-    /// Is the module to be loaded first?
+    /// What is to be loaded first, in words; `None`: nothing.
     #[must_use]
-    pub fn loads_module(&self) -> bool {
-        self.control.is_none()
+    pub fn first(&self) -> Option<String> {
+        let map = self.loads().map(|map| format!("module and map of {map}"));
+        let module = || self.control.is_none().then(|| "module".to_owned());
+        map.or_else(module)
     }
 
     /// Returns the steps that make the configuration true, and takes none.

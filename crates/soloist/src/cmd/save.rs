@@ -176,7 +176,7 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
         ))
         .into());
     }
-    let loads = transaction.loads();
+    let (loads, first) = (transaction.loads(), transaction.first());
     // What can't be is found before anything is loaded.
     let mut steps = transaction.plan()?;
     if !args.dry_run {
@@ -190,10 +190,6 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
             plan: &steps,
         })?;
     } else {
-        let first = match &loads {
-            Some(map) => Some(format!("module and map of {map}")),
-            None => transaction.loads_module().then(|| "module".to_owned()),
-        };
         let first = first.filter(|_| args.dry_run);
         if let Some(first) = &first {
             outln!("+ {first}")?;
