@@ -39,11 +39,11 @@ pub struct Task {
     pub missed: u64,
     /// The same as a share of `jobs`.
     pub miss_rate: f64,
-    /// Median of the time from release to completion; none: no job was completed.
+    /// Median of the time from release to completion; none: no job ended.
     pub response_p50_ns: Option<u64>,
     /// Its 99.9th percentile.
     pub response_p999_ns: Option<u64>,
-    /// The longest.
+    /// The longest; none: no job was seen.
     pub response_worst_ns: Option<u64>,
     /// The worst was not over when the record or its task ended.
     pub worst_is_cut_off: bool,
@@ -68,7 +68,7 @@ pub struct Together {
     pub jobs: u64,
     /// Those of them that ended after their deadline.
     pub missed: u64,
-    /// The longest time from release to completion; none: no job was completed.
+    /// The longest time from release to completion; none: no job was seen.
     pub response_worst_ns: Option<u64>,
     /// The worst was not over when the record or its thread ended.
     pub worst_is_cut_off: bool,
@@ -104,8 +104,8 @@ impl Measured {
                 jobs: figures.jobs,
                 missed: figures.missed,
                 miss_rate: figures.miss_rate(),
-                response_p50_ns: responses.map(|r| r.p50_ns),
-                response_p999_ns: responses.map(|r| r.p999_ns),
+                response_p50_ns: responses.and_then(|r| r.p50_ns),
+                response_p999_ns: responses.and_then(|r| r.p999_ns),
                 response_worst_ns: responses.map(|r| r.worst_ns),
                 worst_is_cut_off: responses.is_some_and(|r| r.worst_cut_off),
                 execution_max_ns: figures.max_ps / 1000,
