@@ -86,6 +86,83 @@ fn a_file_that_can_t_be_written_is_refused_before_anything_is_played() {
     }
 }
 
+/// A trace of the task under its plan.
+fn traced() -> String {
+    r#"{"length_ns":1000000000,"lost_events":0,"unread_lines":0,"tasks":[
+    {"task":"control","pid":7,"cores":[0],"period_ns":5000000,"deadline_ns":5000000,
+    "jobs":199,"missed":0,"miss_rate":0.0,"response_p50_ns":190000,
+    "response_p999_ns":195000,"response_worst_ns":199000,"worst_is_cut_off":false,
+    "execution_max_ns":1,"preempted":0,"yielded":0,"migrated":0,"throttled_ns":0,
+    "held_ns":0}]}"#
+        .to_owned()
+}
+
+/// What took longer than is proved makes the proof worth nothing on that host.
+#[test]
+fn a_measurement_refutes_a_proof() {
+    let dir = TempDir::new().unwrap();
+    let dir = dir.path();
+    let with = |from: &str, to: &str, more: &[&str]| {
+        let text = traced().replace(from, to);
+        assert!(text.contains(to), "{to}");
+        fs::write(dir.join("trace.json"), text).unwrap();
+        let words = ["--report", "e.html", "--measured", "trace.json"];
+        plan(dir, &[&words, more].concat())
+    };
+    for (from, to) in [
+        (
+            "\"response_worst_ns\":199000",
+            "\"response_worst_ns\":900000",
+        ),
+        ("\"missed\":0", "\"missed\":15"),
+    ] {
+        let out = with(from, to, &["--config", "c.toml"]);
+        assert_eq!(out.status.code(), Some(1), "{out:?}");
+        let said = text(&out.stdout);
+        assert!(said.contains("what was measured refutes"), "{said}");
+        assert!(
+            said.contains("control took ") && !said.contains("to run it"),
+            "{said}"
+        );
+        assert!(text(&out.stderr).contains("does not hold"), "{out:?}");
+        assert!(!dir.join("c.toml").exists());
+        let page = fs::read_to_string(dir.join("e.html")).unwrap();
+        assert!(
+            page.contains("What was measured refutes the proof"),
+            "{page}"
+        );
+        assert!(!page.contains("Every deadline is proved"));
+    }
+    fs::remove_file(dir.join("e.html")).unwrap();
+    for (from, to, says) in [
+        (
+            "\"period_ns\":5000000",
+            "\"period_ns\":500000000",
+            "another period (500 ms)",
+        ),
+        (
+            "\"period_ns\":5000000",
+            "\"period_ns\":null",
+            "another period (none)",
+        ),
+        (
+            "\"deadline_ns\":5000000",
+            "\"deadline_ns\":4000000",
+            "another deadline",
+        ),
+        ("\"cores\":[0]", "\"cores\":[0,3]", "ran on core 3"),
+    ] {
+        let out = with(from, to, &[]);
+        let said = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains("--measured trace.json: control") && said.contains(says),
+            "{said}"
+        );
+        assert!(!dir.join("e.html").exists());
+    }
+}
+
 #[test]
 fn the_report_says_what_was_measured_and_of_what_it_was_made() {
     let dir = TempDir::new().unwrap();
@@ -94,14 +171,7 @@ fn the_report_says_what_was_measured_and_of_what_it_was_made() {
     let said = refused(dir.path(), &words);
     assert!(said.contains("soloist trace --json"), "{said}");
     let trace = |name: &str| {
-        let text = format!(
-            r#"{{"length_ns":1000000000,"lost_events":0,"unread_lines":0,"tasks":[
-            {{"task":"{name}","pid":7,"cores":[0],"period_ns":5000000,"deadline_ns":5000000,
-            "jobs":199,"missed":0,"miss_rate":0.0,"response_p50_ns":210000,
-            "response_p999_ns":300000,"response_worst_ns":345000,"worst_is_cut_off":false,
-            "execution_max_ns":1,"preempted":0,"yielded":0,"migrated":0,"throttled_ns":0,
-            "held_ns":0}}]}}"#
-        );
+        let text = traced().replace("control", name);
         fs::write(dir.path().join("trace.json"), text).unwrap();
     };
     trace("somebody");
@@ -118,7 +188,7 @@ fn the_report_says_what_was_measured_and_of_what_it_was_made() {
     };
     let machine = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/opteron-6128.toml");
     for words in [
-        "345 us; 0 of 199 jobs missed",
+        "199 us; 0 of 199 jobs missed",
         "--measured trace.json",
         &sum(&dir.path().join("trace.json")),
         &sum(&dir.path().join("tasks.toml")),

@@ -11,7 +11,7 @@
 //!
 //! [`check`] plays the plan on the model. [`config`] writes it for `soloist apply`,
 //! with the [`event`] that counts its limits' lines, and [`host`] compares it with a
-//! host. [`evidence`] is a document of it, with its [`inputs`] and its [`grounds`].
+//! host, [`measured`] with what was measured there. [`evidence`] is a document of it, with its [`inputs`] and its [`grounds`].
 //! [`refusal`] says why there can be no plan at all.
 
 mod alone;
@@ -25,6 +25,7 @@ pub mod evidence;
 pub mod grounds;
 pub mod host;
 pub mod inputs;
+pub mod measured;
 pub mod proof;
 pub mod refusal;
 mod relax;
@@ -106,7 +107,7 @@ impl fmt::Display for Relaxation {
 pub struct Plan {
     /// The machine.
     pub machine: String,
-    /// All deadlines are proved.
+    /// All deadlines are proved, and nothing that was measured refutes that.
     pub holds: bool,
     /// Assignments by task, in the order of the file.
     pub assignments: Vec<Assignment>,
@@ -114,6 +115,9 @@ pub struct Plan {
     pub analysis: Vec<Answer>,
     /// Changes that would make it hold.
     pub relaxations: Vec<Relaxation>,
+    /// What was measured and the proof calls impossible, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refuted: Vec<String>,
     /// Costs of a line of a co-runner here.
     pub costs: Costs,
     /// Number of ways that were tried until this one held, or all.

@@ -25,6 +25,7 @@ use soloist_rt::plan::evidence;
 use soloist_rt::plan::grounds::{machine_text, Grounds};
 use soloist_rt::plan::host::Difference;
 use soloist_rt::plan::inputs::{self, Input};
+use soloist_rt::plan::measured::{hold_against, unlike};
 use soloist_rt::plan::refusal::PlanError;
 use soloist_rt::plan::{plan, Plan};
 use soloist_rt::tasks::{file, TaskSet};
@@ -75,8 +76,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// Add a measurement to the report: the output of `soloist trace --json --tasks
-    /// TASKS`.
+    /// Compare a measurement with the proof, and add it to the report: the output of
+    /// `soloist trace --json --tasks TASKS`. The plan does not hold if a job took longer
+    /// than it proves.
     #[arg(long, value_name = "FILE", requires = "report")]
     measured: Option<PathBuf>,
 
@@ -134,7 +136,13 @@ pub fn run(args: Args, ctx: &Ctx) -> Result<ExitCode> {
     if let Some(dir) = &args.profile {
         fill(&mut set, &platform, dir)?;
     }
-    let made = make(&args, &machine, &platform, &set)?;
+    let mut made = make(&args, &machine, &platform, &set)?;
+    if let (Some((_, seen)), Some(path)) = (&given.measured, &args.measured) {
+        if let Some(what) = unlike(&made.plan, seen) {
+            return Err(misuse(format!("--measured {}: {what}", path.display())));
+        }
+        hold_against(&mut made.plan, seen);
+    }
     if let Some(path) = &args.gantt {
         let title = format!("{} on {}", args.file.display(), made.plan.machine);
         write(path, &gantt::svg(&made.check.timeline, &title, 1))?;

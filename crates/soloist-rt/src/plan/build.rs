@@ -95,6 +95,7 @@ impl Search<'_> {
             assignments: assignments.collect(),
             analysis: verdict.analysis,
             relaxations: Vec::new(),
+            refuted: Vec::new(),
             costs: Costs::of(self.platform),
             tried: 0,
             seed: self.seed,

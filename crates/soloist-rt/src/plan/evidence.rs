@@ -86,9 +86,10 @@ fn time(time: Time) -> String {
 }
 
 fn verdict(plan: &Plan, source: &Source) -> Markup {
-    let verdict = match plan.holds {
-        true => "Every deadline is proved",
-        false => "Not every deadline could be proved",
+    let verdict = match (plan.holds, plan.refuted.is_empty()) {
+        (true, _) => "Every deadline is proved",
+        (false, true) => "Not every deadline could be proved",
+        (false, false) => "What was measured refutes the proof",
     };
     html! {
         h1 { (source.file) " on " (plan.machine) }
@@ -99,6 +100,9 @@ fn verdict(plan: &Plan, source: &Source) -> Markup {
         p {
             "It covers the tasks of this plan only. It does not bound the interference of anything else that runs on the machine, the kernel included. "
             (sentence(source.grounds)) "."
+        }
+        @for refuted in &plan.refuted {
+            p { strong { (refuted) } "." }
         }
         @if let Some(event) = source.event {
             p { strong { "Limits of bandwidth may not hold" } ": " (event) "." }

@@ -48,16 +48,18 @@ pub fn head(plan: &Plan, file: &str, rests: &[String]) -> String {
     lines.iter().map(line).collect::<String>() + "\n"
 }
 
-/// Who misses, and what would be enough.
+/// Who misses, and what would be enough; and what was measured against the proof.
 pub fn misses(plan: &Plan) -> Vec<String> {
-    plan.relaxations.iter().map(ToString::to_string).collect()
+    let missing = plan.relaxations.iter().map(ToString::to_string);
+    missing.chain(plan.refuted.iter().cloned()).collect()
 }
 
 /// All of it, for people.
 pub fn say(plan: &Plan, check: &Check, rests: &[String], ctx: &Ctx) -> Result<()> {
-    let verdict = match plan.holds {
-        true => ctx.paint(32, "every deadline is proved"),
-        false => ctx.paint(31, "not every deadline can be proved"),
+    let verdict = match (plan.holds, plan.refuted.is_empty()) {
+        (true, _) => ctx.paint(32, "every deadline is proved"),
+        (false, true) => ctx.paint(31, "not every deadline can be proved"),
+        (false, false) => ctx.paint(31, "what was measured refutes the proof"),
     };
     outln!(
         "{}: {verdict} ({} tried)",
