@@ -39,29 +39,40 @@ impl<'a> ProfiledSet<'a> {
     /// nothing of the task's. Of these each request is counted that there is time for.
     pub(crate) fn profile(&self, i: usize, costs: &Costs) -> Profile {
         let (task, known) = (&self.set.tasks[i], self.profiles[i]);
-        let requests = match task.behaviour {
-            // Nothing but what others of its core put out of its private caches.
-            Behaviour::Compute if self.set.shares_core(i) => (task.bytes / LINE).min(costs.cached),
-            _ if task.is_known() => 0,
-            _ => costs.requests_in(task.wcet.0),
+        // What others of its core put out between its jobs comes from memory again.
+        let lost = match self.set.shares_core(i) && !self.is_played_cold(i) {
+            true => self.kept(i, costs),
+            false => 0,
+        };
+        let requests = match task.is_known() {
+            true => known.requests.saturating_add(lost),
+            false => known.requests.max(costs.requests_in(task.wcet.0)),
         };
         Profile {
-            requests: known.requests.max(requests),
+            requests,
+            lines: known.lines.saturating_add(costs.again(lost)),
             ..known
+        }
+    }
+
+    /// Does its profile have all that a job of task `i` touches, from empty caches on? A
+    /// recording has what left private caches, a file's figures stand for a program that is not
+    /// known.
+    fn is_played_cold(&self, i: usize) -> bool {
+        match self.set.tasks[i].behaviour {
+            Behaviour::Compute | Behaviour::Lines(_) => false,
+            Behaviour::Program { kind, .. } => {
+                !matches!(kind, ProgramKind::Program | ProgramKind::Recorded)
+            }
         }
     }
 
     /// Lines that a job of task `i` can have in the caches of its core when it is preempted.
     pub(crate) fn kept(&self, i: usize, costs: &Costs) -> u64 {
         let task = &self.set.tasks[i];
-        // Of no other the profile's accesses are all that it makes: a recording has those that
-        // left private caches, a file's figures stand for a program that is not known.
-        let touched = match task.behaviour {
-            Behaviour::Compute | Behaviour::Lines(_) => u64::MAX,
-            Behaviour::Program { kind, .. } => match kind {
-                ProgramKind::Program | ProgramKind::Recorded => u64::MAX,
-                _ => self.profiles[i].accesses,
-            },
+        let touched = match self.is_played_cold(i) {
+            true => self.profiles[i].accesses,
+            false => u64::MAX,
         };
         (task.bytes / LINE).min(costs.cached).min(touched)
     }

@@ -712,6 +712,52 @@ proptest! {
     }
 }
 
+/// A task that computes on a core of its own fetches nothing there; on one that it shares, after
+/// each job of another, all its memory, and each line waits for those of other cores.
+#[test]
+fn what_others_of_its_core_put_out_between_jobs_waits_for_memory() {
+    let task = |name: &str, core: u32, ms: u64, more: &str| {
+        format!("[[task]]\nname = \"{name}\"\ncore = {core}\nperiod = \"{ms} ms\"\nwcet = \"1 ms\"\n{more}\n")
+    };
+    let memory = |mate: u32, lines: u64| {
+        let text = task("a", 0, 100, &format!("memory = \"16K\"\nlines = {lines}"))
+            + &task("mate", mate, 900, "memory = \"32K\"\nlines = 0")
+            + &task("noise", 2, 900, "memory = \"64K\"\nlines = 9999");
+        let set = parse(&text, "tasks.toml").unwrap();
+        let profiles = [1, 1, 9999].map(|lines| Profile {
+            accesses: lines,
+            lines,
+            requests: lines,
+        });
+        let tasks = ProfiledSet::new(&set, &profiles);
+        let shared = |_, _| Shared {
+            memory: Sharing::Controller,
+            llc: false,
+            elsewhere: false,
+        };
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/small.toml");
+        let changes = "controller.direction_cap = 16".parse().unwrap();
+        let platform = Platform::find_changed(file, &changes).unwrap();
+        let conditions = Conditions {
+            platform: &platform,
+            limits: &[None; 4],
+            shared: &shared,
+        };
+        let around = surroundings(tasks, 0, conditions);
+        let answer = analyse(tasks, 0, &around).remove(0);
+        assert_eq!(answer.task, "a");
+        (answer.memory.0, around.costs.other_bank_ps)
+    };
+    let lines = 16 * 1024 / 64;
+    for stated in [0, 1] {
+        let ((apart, _), (together, line_ps)) = (memory(1, stated), memory(0, stated));
+        assert!(
+            together > apart + lines * line_ps,
+            "{stated}: {apart} {together}"
+        );
+    }
+}
+
 /// All that its private caches ask for may be in the last level that others fill.
 #[test]
 fn what_a_file_does_not_say_of_the_last_level_is_no_proof() {
