@@ -157,6 +157,20 @@ fn what_the_kernel_keeps_is_no_task_s() {
     assert!(!made(&text("2190")).unwrap().holds);
 }
 
+/// A turn of the kernel's is a preemption, also of a task that has no other beside it.
+#[test]
+fn what_a_turn_of_others_puts_out_is_counted() {
+    let platform = Platform::find("opteron-6128").unwrap();
+    let text = "[[task]]\nname = \"a\"\ncore = 0\nperiod = \"4 s\"\nwcet = \"2 s\"\nmemory = \"8M\"\nkind = \"matmult-blocked\"\n";
+    let plan = plan(&platform, &parse(text, "tasks.toml").unwrap(), 1).unwrap();
+    let (answer, costs) = (&plan.analysis[0], &plan.costs);
+    assert_eq!(answer.others, Time(200 * MS));
+    // In each turn: its lines, those of whoever had the core, and the walks to its pages.
+    let lines = costs.again(costs.cached.min((8 << 20) / 64)) * costs.miss_ps;
+    let turn = lines + costs.handed_over_ps + costs.begun_ps + costs.walks_ps(8 << 20);
+    assert_eq!(answer.preempted.0, answer.others.0 + 4 * turn, "{answer:?}");
+}
+
 /// A task whose core leaves others too little waits for their part, whether another of its
 /// core misses anyway or not.
 #[test]

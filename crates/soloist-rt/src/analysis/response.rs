@@ -80,11 +80,9 @@ struct Demand {
     /// Of `time`: what other tasks of the core left.
     left: u64,
     lines: u64,
-    /// Lines of whoever had the core before that are in its way when it begins or goes on.
-    handed_over: u64,
     /// What it has to fetch again after each preemption.
     reload: u64,
-    /// Page walks after another task of its core ran, ps.
+    /// Page walks after another task ran on its core, ps.
     walks: u64,
 }
 
@@ -158,25 +156,19 @@ fn demands(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Demand> 
         let profile = tasks.profile(i, &around.costs);
         let evicted = around.evicted_ps(&profile);
         let own = task.bytes.div_ceil(LINE);
-        let stale = stale(set, i).min(around.costs.stale(profile.requests, own));
-        let walks = match set.shares_core(i) {
-            true => around.costs.walks_ps(task.bytes),
-            false => 0,
-        };
+        let costs = &around.costs;
+        let stale = stale(set, i).min(costs.stale(profile.requests, own));
+        let walks = costs.walks_ps(task.bytes);
         // Whoever has the core keeps it until it looks up who runs: when the line is here that
         // it waits for, behind those that it asked for before.
-        let costs = &around.costs;
         let (handed_over, before) = match set.shares_core(i) {
             true => (
                 costs.handed_over,
-                costs.chunk_ps + costs.begun_ps + costs.handed_over_ps,
+                costs.chunk_ps + costs.begun_ps + costs.handed_over_ps + walks,
             ),
             false => (0, 0),
         };
-        let left = stale
-            .saturating_mul(around.costs.miss_ps)
-            .saturating_add(before)
-            .saturating_add(walks);
+        let left = stale.saturating_mul(costs.miss_ps).saturating_add(before);
         Some(Demand {
             index: i,
             rank: ranks[i],
@@ -187,7 +179,6 @@ fn demands(tasks: ProfiledSet, core: u32, around: &Surroundings) -> Vec<Demand> 
             evicted,
             left,
             lines: around.lines(&profile) + stale + handed_over,
-            handed_over,
             reload: tasks.kept(i, &around.costs),
             walks,
         })
@@ -209,25 +200,22 @@ fn reload(victims: &[Demand]) -> u64 {
     victims.iter().map(|d| d.reload).max().unwrap_or(0)
 }
 
-/// Lines that the preempting task has on their way when its victims go on.
-fn handed_over(victims: &[Demand]) -> u64 {
-    victims.iter().map(|d| d.handed_over).max().unwrap_or(0)
-}
-
 /// Lines that wait for other cores on account of one preemption: those fetched again, with
-/// what they push out, and those in their way.
+/// what they push out, and those in their way that whoever preempts has under way.
 fn resume_lines(victims: &[Demand], costs: &Costs) -> u64 {
-    costs.again(reload(victims)) + handed_over(victims)
+    match victims {
+        [] => 0,
+        _ => costs.again(reload(victims)) + costs.handed_over,
+    }
 }
 
 /// What one preemption costs its victims: lines fetched again, those in their way, the last
 /// that the preempting task waits for, and page walks.
 fn resume_ps(victims: &[Demand], around: &Surroundings) -> u64 {
-    let walks = victims.iter().map(|d| d.walks).max().unwrap_or(0);
-    let before = match handed_over(victims) {
-        0 => 0,
-        _ => around.costs.handed_over_ps + around.costs.begun_ps,
+    let Some(walks) = victims.iter().map(|d| d.walks).max() else {
+        return 0;
     };
+    let before = around.costs.handed_over_ps + around.costs.begun_ps;
     (around.costs.again(reload(victims)) * around.costs.miss_ps)
         .saturating_add(before)
         .saturating_add(walks)
