@@ -7,11 +7,12 @@
 //! [`admitted`] says.
 //!
 //! Of each second 50 ms are for what is not real time. Before 6.12 the kernel
-//! stops `SCHED_FIFO` where it ran longer (`kernel.sched_rt_runtime_us`); from 6.12
-//! on a server of the ordinary tasks goes before it, once these have waited for so
-//! long. Neither comes where real-time tasks keep a core busy for [`BUSIEST_PS`]
-//! of a second at most. Under EDF a plan has that server turned off: it would go
-//! before what is due later, and what budgets leave of the core is as much.
+//! stops `SCHED_FIFO` where it ran longer (`kernel.sched_rt_runtime_us`), which does
+//! not come where real-time tasks keep a core busy for [`BUSIEST_PS`] of a second at
+//! most. From 6.12 on a server of the ordinary tasks goes before it, for 50 ms at a
+//! time and also where the core has been idle for most of its period: time in which
+//! it is idle empties the server without putting its next turn off. So a plan has
+//! that server turned off on each core with deadlines.
 
 use serde::Serialize;
 use soloist_core::time::{Time, MS, US};

@@ -186,7 +186,7 @@ fn channels(plan: &Plan) -> Markup {
             (channel("System management interrupts, firmware", "none", html! { (not_covered) }))
             (channel("Interrupts and kernel code that can't be preempted, on a task's own core", "none", html! {
                 (not_covered)
-                "; what the kernel keeps of each second for ordinary tasks is counted where tasks with deadlines may be busy for longer"
+                "; what the kernel keeps of each second for ordinary tasks is counted where tasks with deadlines may be busy for longer, and its servers of ordinary tasks must be off there (the plan's commands turn them off)"
             }))
             (channel("Kernel data and locks that cores share", "none", html! {
                 (not_covered) "; see " code { "soloist verify" } " for what is not in colour"

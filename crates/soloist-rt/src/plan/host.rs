@@ -1,11 +1,13 @@
 //! A plan's configuration and the host that runs it: how they differ.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use serde::{Serialize, Serializer};
 use soloist_core::AddrMap;
 use soloist_host::config::{plan as steps_to, Config, Steps};
 use soloist_host::control::{Control, Guard, GuardCpu};
+use soloist_host::machine::Host;
 use soloist_host::HostError;
 
 use super::config::keep_event;
@@ -19,14 +21,18 @@ pub struct Difference {
     pub steps: Steps,
     /// Reservations that would stop tasks with deadlines, and what to do, in words.
     pub stopped: Vec<String>,
+    /// The kernel's servers that would run ordinary tasks before those with deadlines, in
+    /// words: starting the plan's tasks, one turns them off.
+    pub servers: Vec<String>,
 }
 
 impl Difference {
-    /// Of the host from `config`; `timed`: cores with deadlines.
+    /// Of `host`, which `control` is of, from `config`; `timed`: cores with deadlines.
     ///
     /// # Errors
     /// When the host's groups can't be read, or can never be as `config` says.
     pub fn new(
+        host: &Host,
         control: &Control,
         config: &Config,
         map: &AddrMap,
@@ -35,13 +41,14 @@ impl Difference {
         Ok(Self {
             steps: steps_to(config, Some(control), map, false)?,
             stopped: stopped(control, timed),
+            servers: servers(host, timed),
         })
     }
 
     /// There is none.
     #[must_use]
     pub fn is_none(&self) -> bool {
-        self.steps.steps.is_empty() && self.stopped.is_empty()
+        self.steps.steps.is_empty() && self.stopped.is_empty() && self.servers.is_empty()
     }
 }
 
@@ -62,6 +69,30 @@ pub fn take_hosts_event(
     keep_event(config);
     let settings = Guard::open(control)?.settings()?;
     Ok(event.on_host(settings.get("event").map_or("", String::as_str)))
+}
+
+/// Where the kernel has the settings of its scheduler.
+const SCHED: &str = "/sys/kernel/debug/sched";
+
+/// Servers on cores with deadlines that may run ordinary tasks first.
+fn servers(host: &Host, timed: &BTreeSet<u32>) -> Vec<String> {
+    let Ok(all) = fs::read_dir(host.path(SCHED)) else {
+        let what = format!("{SCHED} can't be read, so it is not known whether the kernel runs ordinary tasks before those with deadlines: mount debugfs, and ask as root");
+        return vec![what];
+    };
+    let names = all.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names: BTreeSet<String> = names.filter(|name| name.ends_with("_server")).collect();
+    let on = |name: &String, core: u32| {
+        let path = format!("{SCHED}/{name}/cpu{core}/runtime");
+        let runtime = host.text(&path).filter(|runtime| runtime != "0")?;
+        Some(format!(
+            "core {core}: the kernel's {name} may run ordinary tasks before those with deadlines, for {runtime} ns at a time: write 0 to {path}"
+        ))
+    };
+    let pairs = timed
+        .iter()
+        .flat_map(|&core| names.iter().map(move |name| (name, core)));
+    pairs.filter_map(|(name, core)| on(name, core)).collect()
 }
 
 /// Reservations that would stop tasks with deadlines.

@@ -107,7 +107,7 @@ fn ways(
     }
     if answer.others.0 > 0 {
         ways.push(format!(
-            "leave more of core {} free: Linux keeps {} of each second for what is not real time (kernel.sched_rt_runtime_us; from 6.12 on the fair server), and lets it wait no longer",
+            "leave more of core {} free: Linux keeps {} of each second for what is not real time (kernel.sched_rt_runtime_us), and lets it wait no longer",
             answer.core, answer.others.min(Time(OTHERS_PS))
         ));
     }

@@ -57,7 +57,7 @@ pub fn host(
         let counted = take_hosts_event(&control, &mut config, event)?;
         errln!("soloist: {}", counted.says());
     }
-    let difference = Difference::new(&control, &config, map, &ask.timed)?;
+    let difference = Difference::new(&Host::live(), &control, &config, map, &ask.timed)?;
     if ask.apply && !difference.stopped.is_empty() {
         bail!("{}", difference.stopped.join("; "));
     }
@@ -80,7 +80,13 @@ fn opened(ask: &Ask) -> Result<(Control, Option<Alone>)> {
 }
 
 fn say(difference: &Difference, applied: bool) -> Result<()> {
-    let head = match (difference.is_none(), applied) {
+    // Who applies it is told how to turn them off, where the tasks are started.
+    let servers = match applied {
+        true => &[],
+        false => difference.servers.as_slice(),
+    };
+    let changed = difference.steps.steps.len() + difference.stopped.len() + servers.len();
+    let head = match (changed == 0, applied) {
         (true, _) => "this host is as the plan says",
         (false, true) => "applied:",
         (false, false) => "differs from the plan:",
@@ -89,7 +95,7 @@ fn say(difference: &Difference, applied: bool) -> Result<()> {
     for step in &difference.steps.steps {
         outln!("{step}")?;
     }
-    for line in &difference.stopped {
+    for line in difference.stopped.iter().chain(servers) {
         outln!("  {line}")?;
     }
     Ok(())

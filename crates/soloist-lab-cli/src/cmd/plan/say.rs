@@ -1,5 +1,7 @@
 //! What is said of a plan.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use soloist_cli::{table, Ctx, Table};
 use soloist_core::format_size;
@@ -165,17 +167,15 @@ fn proof(plan: &Plan, check: &Check) -> Table {
 /// How the tasks are started under their plan.
 fn starts(plan: &Plan) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut cores: Vec<u32> = Vec::new();
-    for a in plan.assignments.iter().filter(|a| a.server.is_some()) {
-        if !cores.contains(&a.core) {
-            cores.push(a.core);
-        }
-    }
+    let cores: BTreeSet<u32> = plan.analysis.iter().map(|a| a.core).collect();
+    let budgets = plan.set.order == Order::Edf;
     for &core in &cores {
-        lines.extend(cpuset(core));
+        lines.extend(budgets.then(|| cpuset(core)).into_iter().flatten());
+        lines.extend(without_servers(core));
     }
     for (a, task) in plan.assignments.iter().zip(&plan.set.tasks) {
-        lines.push(format!("  {}", command(a, task, cores.contains(&a.core))));
+        let cpuset = budgets && cores.contains(&a.core);
+        lines.push(format!("  {}", command(a, task, cpuset)));
     }
     lines
 }
@@ -184,13 +184,20 @@ fn cpuset_of(core: u32) -> String {
     format!("{CGROUPS}/soloist-core-{core}")
 }
 
-/// What SCHED_DEADLINE wants of a core before its tasks are started: a cpuset of
-/// its own; from Linux 6.12 on without the servers that take 5 % of it beside budgets.
-fn cpuset(core: u32) -> [String; 3] {
+/// What SCHED_DEADLINE wants of a core before its tasks are started: a cpuset of its own.
+fn cpuset(core: u32) -> [String; 2] {
     let dir = cpuset_of(core);
     [
-        format!("  # core {core}, as root: a cpuset of its own, without the kernel's servers"),
+        format!("  # core {core}, as root: a cpuset of its own"),
         format!("  echo +cpuset >{CGROUPS}/cgroup.subtree_control && mkdir -p {dir} && echo {core} >{dir}/cpuset.cpus && echo root >{dir}/cpuset.cpus.partition"),
+    ]
+}
+
+/// From Linux 6.12 on servers run ordinary tasks before those with deadlines, whether these
+/// leave them time or not: no bound holds beside them.
+fn without_servers(core: u32) -> [String; 2] {
+    [
+        format!("  # core {core}, as root: without the servers that run ordinary tasks first"),
         format!("  for f in /sys/kernel/debug/sched/*_server/cpu{core}/runtime; do [ ! -e \"$f\" ] || echo 0 >\"$f\"; done"),
     ]
 }
