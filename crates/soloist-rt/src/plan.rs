@@ -67,7 +67,7 @@ pub struct Assignment {
     pub bank_sets: String,
     /// Last-level colours; empty: any.
     pub llc: String,
-    /// Bytes a second that its core may read, and write; `None`: no limit.
+    /// Bytes a second that its core may read; `None`: no limit.
     pub limit: Option<u64>,
     /// SCHED_FIFO priority, or 0.
     pub priority: u32,

@@ -13,7 +13,7 @@ use soloist_core::time::US;
 use soloist_machine::Machine;
 use soloist_memory::{Controller, Platform, Request};
 use soloist_record::Kind;
-use soloist_rt::analysis::interference::Costs;
+use soloist_rt::analysis::interference::{CoRunner, Costs, Sharing, Way};
 use soloist_rt::tasks::file;
 
 fn check(seeds: std::ops::Range<u64>, draw: sets::Draw) {
@@ -303,40 +303,43 @@ fn added(
 
 const CHASE: &str = "period = \"1 ms\"\nwcet = \"20 us\"\nmemory = \"256K\"\nkind = \"latency\"";
 
-/// A core that is held back by its next miss writes what its private caches have: each of its
-/// lines pushes another one out.
+/// A limit is of reads: writes of a core are what its reads push out, of each private cache and
+/// of the last level.
 #[test]
-fn what_a_stopped_core_gives_up_is_in_the_bound() {
+fn what_a_limited_core_writes_is_in_the_bound() {
     let dir = tempfile::tempdir().unwrap();
-    let caches = [
-        (L1, "\"8K\", ways = 2"),
-        (L2, "\"12K\", ways = 3"),
-        (L3, "\"24K\", ways = 3"),
-    ];
-    let write = "memory = \"16K\"\nkind = \"bandwidth-write\"";
-    let tasks = [CHASE, write];
-    let limit = Some(50_000_000);
-    let [played, bound] = added(small("", caches), dir.path(), tasks, limit, 1_500 * US);
-    assert!(played > 0 && played <= bound, "{played} {bound}");
-}
-
-/// So is a recorded one, whose dirty lines leave without any fill.
-#[test]
-fn dirty_lines_that_are_recorded_are_in_the_bound() {
-    let dir = tempfile::tempdir().unwrap();
-    let steps = (0..20_000u64).map(|i| {
-        let kind = if i % 2000 == 0 {
-            Kind::Read
-        } else {
-            Kind::WriteBack
+    // Each read pushes a dirty line out of the private caches, which is not in the last level.
+    let steps = (0..40_000u64).map(|i| {
+        let (kind, n) = match i % 2 {
+            0 => (Kind::Read, i / 2),
+            _ => (Kind::WriteBack, i / 2 + 8192),
         };
-        (kind, i / 64 * 7 % 256, (i % 64) as u8, 0)
+        (kind, n / 64 * 7 % 256, (n % 64) as u8, 0)
     });
     record(&dir.path().join("rec"), 1, steps);
     let tasks = [CHASE, "kind = \"recorded\"\nrecording = \"rec\""];
-    let platform = small("", [(L1, L1), (L2, L2), (L3, L3)]);
-    let [played, bound] = added(platform, dir.path(), tasks, Some(1_000_000), 3_000 * US);
-    assert!(played <= bound, "{played} {bound}");
+    for limit in [1_000_000, 400_000_000] {
+        let platform = small("", [(L1, L1), (L2, L2), (L3, L3)]);
+        let [played, bound] = added(platform, dir.path(), tasks, Some(limit), 3_000 * US);
+        assert!(played <= bound, "{limit}: {played} {bound}");
+    }
+    let costs = Costs::of(&small("", [(L1, L1), (L2, L2), (L3, L3)]));
+    let of = |limit: u64| {
+        let core = CoRunner {
+            core: 1,
+            sharing: Sharing::Controller,
+            way: Way::Apart,
+            shares_llc: false,
+            llc: 0,
+            limit: Some(limit),
+            stop_ps: 0,
+            tasks: Vec::new(),
+            best_effort: true,
+        };
+        core.job_ps(&costs, 1) / costs.other_bank_ps
+    };
+    // A thousand lines more in each of two periods, each with one from every cache.
+    assert_eq!(of(2_000_000) - of(1_000_000), 2 * 1000 * (1 + costs.pushes));
 }
 
 /// A burst of a core's own fills the victim buffer but for the place of another's line, and waits

@@ -513,6 +513,57 @@ fn a_stream_that_is_limited_is_bounded_by_its_limit() {
     assert_eq!(delay(&[None; 4]), u64::MAX);
 }
 
+/// A core that has used its budget up goes on until it is stopped, in each period.
+#[test]
+fn the_time_until_a_core_is_stopped_is_in_the_bound() {
+    let text = include_str!("../../../docs/examples/three-tasks-pi.toml");
+    let platform = Platform::find("raspberry-pi-4").unwrap();
+    let made = |stop: &str| {
+        let set = parse(&format!("stop = \"{stop}\"\n{text}"), "tasks.toml").unwrap();
+        plan(&platform, &set, 1).unwrap()
+    };
+    let (soon, late) = (made("1 us"), made("300 us"));
+    let response = |plan: &soloist_rt::plan::Plan| plan.analysis[0].response;
+    assert!(
+        soon.holds && !late.holds,
+        "{:?} {:?}",
+        response(&soon),
+        response(&late)
+    );
+    let (five, ten) = (made("2 us"), made("12 us"));
+    let between = |a, b| response(b).unwrap().0 - response(a).unwrap().0;
+    // So many periods begin in the response, and in each it is in the way for that time more.
+    let periods = response(&five).unwrap().0 / 1_000_000_000;
+    assert!(
+        between(&five, &ten) >= periods * 10_000_000,
+        "{:?} {:?}",
+        response(&five),
+        response(&ten)
+    );
+}
+
+/// A limit is of reads. Where the last level has fewer ways than the private caches a core can go
+/// on writing without any: three times as long as counted, in a play of such a machine.
+#[test]
+fn no_limit_is_given_where_a_core_can_write_without_reading() {
+    let text = include_str!("../../../machines/raspberry-pi-4.toml");
+    let (few, many) = ("\"32K\", ways = 2", "\"512K\", ways = 32");
+    assert!(text.contains(few));
+    let set = include_str!("../../../docs/examples/three-tasks-pi.toml");
+    let set = parse(set, "tasks.toml").unwrap();
+    let made = |text: &str| {
+        let machine = Machine::parse(text, "pi.toml").unwrap();
+        plan(&Platform::of(&machine).unwrap(), &set, 1).unwrap()
+    };
+    let limits = |plan: &soloist_rt::plan::Plan| {
+        let all = plan.assignments.iter();
+        all.filter(|a| a.limit.is_some()).count()
+    };
+    let (limited, free) = (made(text), made(&text.replace(few, many)));
+    assert!(limited.holds && limits(&limited) == 1);
+    assert!(!free.holds && limits(&free) == 0);
+}
+
 /// A stream in one rank starves a task of the other, and no cap ends that.
 #[test]
 fn no_stream_starves_a_task_beyond_its_bound() {

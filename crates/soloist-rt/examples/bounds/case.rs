@@ -35,7 +35,7 @@ pub struct Case {
     pub banks: Banks,
     /// Of two cores that use a last level each has half of its colours.
     pub cache_colors: bool,
-    /// Bytes a second that each core may read, and write.
+    /// Bytes a second that each core may read.
     pub limits: Vec<Option<u64>>,
     /// Length of the play, ps.
     pub length_ps: u64,
@@ -84,6 +84,8 @@ impl Case {
     /// Plays it. As a plan has it, `wcet` is the longest of the jobs that are played, alone in
     /// the colours given. Another job of a program, or another draw, may be longer.
     pub fn run(mut self) -> Ran {
+        // The model stops a core at once.
+        self.set.stop = Time(0);
         let (makers, mut profiles) = profiles(&self.platform, &self.set, 1).unwrap();
         let cores = self.set.tasks.iter().map(|t| t.core.unwrap());
         let places: Vec<PageSource> = cores.map(|core| self.place(core)).collect();

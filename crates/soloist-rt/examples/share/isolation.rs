@@ -118,9 +118,9 @@ pub fn draw(platform: &Platform, how: Draw, seed: u64) -> (TaskSet, Vec<Profile>
             let waiting = rng.gen_range(WAITING.0.ln()..WAITING.1.ln()).exp();
             let lines = (wcet as f64 * waiting) as u64 / costs.miss_ps.max(1);
             task.wcet = Time(wcet);
-            // What its private caches ask for is known, as of a recording.
+            // What it asks of its caches is known, as of a program that is played from empty ones.
             task.behaviour = Behaviour::Program {
-                kind: ProgramKind::Recorded,
+                kind: ProgramKind::Stream,
                 ipc: 1.0,
                 mpki: 0.0,
                 writes: 0.0,
@@ -311,18 +311,18 @@ mod tests {
                     shares_llc: true,
                     llc: 0,
                     limit: Some(bytes / line),
+                    stop_ps: 0,
                     tasks: Vec::new(),
                     best_effort: true,
                 };
-                let lines = co_runner.lines(&costs, WINDOW).unwrap();
-                (lines * costs.same_bank_ps) as f64 / WINDOW as f64
+                co_runner.job_ps(&costs, WINDOW) as f64 / WINDOW as f64
             };
             let (equal, low) = (delay(part(&platform, 0)), delay(16_000_000));
             println!(
                 "{machine}: {} ns a line; {equal:.2}, {low:.3} of all time",
                 costs.same_bank_ps / 1000
             );
-            assert!(equal > 1.0 && low < 0.2, "{machine}: {equal} {low}");
+            assert!(equal > 1.0 && low < 0.4, "{machine}: {equal} {low}");
         }
     }
 

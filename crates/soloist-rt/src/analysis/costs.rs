@@ -4,6 +4,7 @@
 use serde::Serialize;
 use soloist_machine::memory::{Page, Policy};
 use soloist_memory::dram::Timing;
+use soloist_memory::platform::CacheLevel;
 use soloist_memory::Platform;
 
 use crate::model::program::CHUNK;
@@ -130,6 +131,9 @@ pub struct Costs {
     pub begun_ps: u64,
     /// Dirty lines that a line may push out when it enters the caches.
     pub pushes: u64,
+    /// A core may go on writing without reading: its last level has fewer ways than its private
+    /// caches.
+    pub writes_alone: bool,
     /// Lines on their way out that a last level has room for.
     pub victims: u64,
     /// Row hits that may pass a request from when it enters its bank's queue, all
@@ -216,6 +220,7 @@ impl Costs {
             miss_ps,
             begun_ps: miss_ps + far_ps + platform.walk_ps,
             pushes: platform.private.len() as u64 + 1,
+            writes_alone: platform.llc.shape.ways < ways(&platform.private),
             nodes: platform.memory.map.memory_nodes().len() as u64,
             refresh: Refresh::new(platform, &t, ps(column)),
             in_flight,
@@ -297,6 +302,10 @@ impl Costs {
         // A piece of memory may begin and end within a page.
         (bytes.div_ceil(PAGE) + 1).min(pages) * walk_ps
     }
+}
+
+fn ways(caches: &[CacheLevel]) -> usize {
+    caches.iter().map(|level| level.shape.ways).sum()
 }
 
 /// What a line waits for its row that closed because the line came late.

@@ -36,6 +36,9 @@
 //!   line waits for a turn (`direction_cap`);
 //! - *row hits*: of all cores together at most `hit_cap` pass each request that a
 //!   bank's queue holds, and a hit costs a column command, not a row;
+//! - *a core that is being stopped*: when a limited core has read its budget, an interrupt comes,
+//!   a thread wakes, and the core goes on meanwhile. For so long ([`crate::tasks::STOP`]) it may
+//!   be in the way all the time, and then what it has under way;
 //! - *tasks of the core itself*: it looks up who runs after so many instructions of the one that
 //!   has it, and when the line is here that this one waits for; what a preempted task had in the caches is
 //!   fetched again, and each fill may push out a dirty line that another task of
@@ -50,11 +53,12 @@
 //!
 //! # Assumptions
 //! Everything in DRAM, all pages of a task on its core's node, no DMA, no SMI,
-//! no shared data; no refreshes beyond the usual (`refresh_management`); FR-FCFS in which a
+//! no shared data; no stores past the caches where a core is limited, whose reads alone are
+//! counted, nor a longer time until it is stopped; no refreshes beyond the usual (`refresh_management`); FR-FCFS in which a
 //! bank's oldest request is passed at most `hit_cap` times; caches whose misses don't get
 //! more by being late; by the request-driven bound, no core that goes on writing without reading
 //! (it could, where its last level has fewer ways than its private caches), since a drain would
-//! not end. The private caches' prefetcher may add to what is in flight and is
+//! not end; nor by a limit, which is of reads, and which a plan does not give there. The private caches' prefetcher may add to what is in flight and is
 //! counted there.
 
 use serde::Serialize;
@@ -106,8 +110,7 @@ pub enum Way {
 pub struct Conditions<'a> {
     /// The machine.
     pub platform: &'a Platform,
-    /// Bytes a second that each core may read, and write, by number; `None`: no
-    /// limit.
+    /// Bytes a second that each core may read, by number; `None`: no limit.
     pub limits: &'a [Option<u64>],
     /// The hardware that two cores share.
     pub shared: &'a dyn Fn(u32, u32) -> Shared,
@@ -127,8 +130,10 @@ pub struct CoRunner {
     pub shares_llc: bool,
     /// Its last level.
     pub llc: usize,
-    /// Lines a second that it may read, and write; `None`: no limit.
+    /// Lines a second that it may read; `None`: no limit.
     pub limit: Option<u64>,
+    /// So long it may go on when it has read them, ps.
+    pub stop_ps: u64,
     /// Its tasks with deadlines.
     pub tasks: Vec<CoRunnerTask>,
     /// Best-effort tasks run on it.
@@ -168,40 +173,88 @@ impl CoRunner {
         }
     }
 
-    /// Lines that it moves in any window of so long, both ways; `None`: no bound.
+    /// Lines that it moves in any window of so long, both ways, but for those that it moves while
+    /// it is being stopped; `None`: no bound.
     #[must_use]
     pub fn lines(&self, costs: &Costs, window_ps: u64) -> Option<u64> {
-        let limited = self.limit.map(|rate| {
-            let budget = (u128::from(rate) * u128::from(PERIOD_PS)).div_ceil(1_000_000_000_000);
-            let periods = window_ps.div_ceil(PERIOD_PS) + 1;
-            // What it holds when it stops goes when the next period begins, and what is on its
-            // way then pushes lines out, within any budget or not; so do lines that it gives up
-            // until it has no room.
-            let beyond = costs.reads * (1 + costs.pushes) + costs.room;
-            (2 * budget as u64 + beyond).saturating_mul(periods) + costs.in_flight
-        });
-        let demanded = (!self.best_effort).then(|| {
-            let lines = self.tasks.iter().map(|task| {
-                let reach = window_ps.saturating_add(task.deadline_ps + task.jitter_ps);
-                reach.div_ceil(task.period_ps).saturating_mul(task.lines)
-            });
-            lines.fold(costs.in_flight, u64::saturating_add)
-        });
-        match (limited, demanded) {
+        let limited = self.limited(costs, window_ps);
+        match (limited, self.demanded(costs, window_ps)) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
     }
 
+    /// Lines that it moves so by its limit; `None`: it has none.
+    fn limited(&self, costs: &Costs, window_ps: u64) -> Option<u64> {
+        self.limit.map(|rate| {
+            let budget = (u128::from(rate) * u128::from(PERIOD_PS)).div_ceil(1_000_000_000_000);
+            // Nothing but what it reads is counted, and each line may push out a dirty one of
+            // each cache. What it holds when it stops goes when the next period begins, and what
+            // is on its way then pushes lines out, within any budget or not; so do lines that it
+            // gives up until it has no room.
+            let each = 1 + costs.pushes;
+            let beyond = costs.reads * each + costs.room;
+            let all = (budget as u64).saturating_mul(each).saturating_add(beyond);
+            all.saturating_mul(self.periods(window_ps))
+                .saturating_add(costs.in_flight)
+        })
+    }
+
+    /// Periods of the regulator that a window of so long can touch. They begin late where
+    /// interrupts are off on the core whose timer begins them.
+    fn periods(&self, window_ps: u64) -> u64 {
+        window_ps.saturating_add(self.stop_ps).div_ceil(PERIOD_PS) + 1
+    }
+
+    /// The longest that it is in the way while it is being stopped: whatever it moves then, for
+    /// no longer than that lasts, and with what it leaves under way and in the controllers.
+    fn past_ps(&self, costs: &Costs, line_ps: u64) -> u64 {
+        let nodes = match self.way {
+            Way::Elsewhere => costs.nodes,
+            Way::Apart | Way::Same => 1,
+        };
+        // A row that it leaves open is closed for a line of another.
+        let left = match self.sharing {
+            Sharing::Banks => costs.in_flight + costs.in_banks,
+            Sharing::Controller | Sharing::Nothing => costs.in_flight,
+        };
+        match self.stop_ps {
+            0 => 0,
+            stop_ps => stop_ps
+                .saturating_add(left.saturating_mul(line_ps))
+                .saturating_add(nodes.saturating_mul(costs.kept_ps(line_ps))),
+        }
+    }
+
+    /// Lines that its tasks move in any window of so long, both ways; `None`: no bound.
+    fn demanded(&self, costs: &Costs, window_ps: u64) -> Option<u64> {
+        (!self.best_effort).then(|| {
+            let lines = self.tasks.iter().map(|task| {
+                let reach = window_ps.saturating_add(task.deadline_ps + task.jitter_ps);
+                reach.div_ceil(task.period_ps).saturating_mul(task.lines)
+            });
+            lines.fold(costs.in_flight, u64::saturating_add)
+        })
+    }
+
     /// The longest that what it moves in a window of so long is in the way, if each
-    /// line is so once.
-    fn job_ps(&self, costs: &Costs, window_ps: u64) -> u64 {
+    /// line is so once, ps; [`NEVER`]: no bound.
+    #[must_use]
+    pub fn job_ps(&self, costs: &Costs, window_ps: u64) -> u64 {
         let line = self.line_ps(costs);
-        let job = self.lines(costs, window_ps).map(|n| n.saturating_mul(line));
         if line == 0 {
             return 0;
         }
-        job.unwrap_or(NEVER)
+        let demanded = self.demanded(costs, window_ps);
+        let demanded = demanded.map_or(NEVER, |lines| lines.saturating_mul(line));
+        let stops = self
+            .periods(window_ps)
+            .saturating_mul(self.past_ps(costs, line));
+        let limited = self.limited(costs, window_ps);
+        let limited = limited.map_or(NEVER, |lines| {
+            lines.saturating_mul(line).saturating_add(stops)
+        });
+        demanded.min(limited)
     }
 
     /// The longest that what it has in flight is in the way of `own` lines, its write-backs
@@ -501,6 +554,7 @@ impl View<'_> {
             shares_llc: self.shared(core, other).llc,
             llc: self.conditions.platform.llc_of_core[other as usize],
             limit: limit.copied().flatten().map(|bytes| bytes.div_ceil(line)),
+            stop_ps: self.tasks.set.stop.0,
             tasks: timed.collect(),
             best_effort: mine.iter().any(|(t, _)| t.release.is_none()),
         }

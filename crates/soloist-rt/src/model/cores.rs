@@ -50,8 +50,7 @@ pub struct Setup<'a> {
     pub accesses: &'a [u64],
     /// The source of each task's pages.
     pub places: &'a [PageSource],
-    /// Bytes a second that each core may read, and write, by number; `None`: no
-    /// limit.
+    /// Bytes a second that each core may read, by number; `None`: no limit.
     pub limits: &'a [Option<u64>],
     /// All times are divided by it.
     pub scale: u64,
@@ -421,7 +420,8 @@ fn refused(setup: &Setup, seated: &[usize], error: StageError) -> PlayError {
     }
 }
 
-/// MemGuard, where a core has a limit.
+/// MemGuard, where a core has a limit: of what it reads, as the guard of a plan's
+/// configuration has it.
 fn regulator(setup: &Setup) -> Regulator {
     let all: u64 = setup.limits.iter().flatten().sum();
     if all == 0 {
@@ -430,7 +430,7 @@ fn regulator(setup: &Setup) -> Regulator {
     let period = 1000 / setup.scale.clamp(1, 100);
     let want = |limit: &Option<u64>| {
         limit.map(|rate| Reservation {
-            rate: [rate, rate],
+            rate: [rate, 0],
             weight: 0,
             reclaim: false,
         })
@@ -441,7 +441,7 @@ fn regulator(setup: &Setup) -> Regulator {
         settings: Regulation {
             period_us: period as u32,
             line: setup.platform.memory.map.line_size(),
-            r_min: [all, all],
+            r_min: [all, 0],
             peak: all,
             q_min: 0,
             ewma: 128,

@@ -160,7 +160,8 @@ impl Search<'_> {
         let mut limits = vec![None; self.platform.node_of_core.len()];
         let mut analysis = analyse_all(tasks, self.conditions(&limits, &shared));
         let loud = loud(set);
-        if !loud.is_empty() {
+        // A limit is of reads, and bounds nothing where a core writes without any.
+        if !loud.is_empty() && !Costs::of(self.platform).writes_alone {
             for limit in LIMITS {
                 if analysis.iter().all(|a| a.holds) {
                     break;

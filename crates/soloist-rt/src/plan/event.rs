@@ -1,6 +1,7 @@
 //! What counts the lines that a plan's limits are made of.
 
 use serde::Serialize;
+use soloist_core::time::Time;
 use soloist_host::control::{objection, proviso};
 use soloist_machine::Machine;
 
@@ -11,6 +12,8 @@ use super::Plan;
 pub struct Event {
     /// Its name.
     pub name: String,
+    /// So long a core may go on that has used its budget up.
+    pub stop: Time,
     /// The user named it.
     pub named: bool,
     /// The reason why the limits may not hold.
@@ -22,6 +25,18 @@ pub struct Event {
 
 /// How hosts of Arm's processors are named in machine files.
 const ARM: [&str; 3] = ["Cortex-", "Raspberry Pi", "Orin"];
+
+/// Why a limit by this event may not hold: a bound counts what reads push out, and nothing
+/// pays for a store that goes past the caches.
+fn unfit(name: &str, prefetches: bool) -> Option<String> {
+    let stores = || {
+        (name == "LLC-misses").then(|| {
+            "LLC-misses does not count stores that go past the caches, as those of a large memcpy(3) do"
+                .to_owned()
+        })
+    };
+    objection(name, prefetches).or_else(stores)
+}
 
 impl Event {
     /// Returns the event that the user named, else one that counts every line of the
@@ -40,8 +55,9 @@ impl Event {
         });
         Some(Self {
             name: name.to_owned(),
+            stop: plan.set.stop,
             named: named.is_some(),
-            objection: objection(name, prefetches),
+            objection: unfit(name, prefetches),
             prefetches,
         })
     }
@@ -51,10 +67,20 @@ impl Event {
     pub fn on_host(&self, name: &str) -> Self {
         Self {
             name: name.to_owned(),
+            stop: self.stop,
             named: self.named,
-            objection: objection(name, self.prefetches),
+            objection: unfit(name, self.prefetches),
             prefetches: self.prefetches,
         }
+    }
+
+    /// Returns how soon a core must stop, in words.
+    #[must_use]
+    pub fn says_when(&self) -> String {
+        format!(
+            "limits hold if a core stops within {} when its budget is used up, so not with voluntary preemption",
+            self.stop
+        )
     }
 
     /// Returns it in words.

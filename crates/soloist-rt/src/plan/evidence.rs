@@ -133,6 +133,7 @@ fn inputs(source: &Source) -> Markup {
 }
 
 fn channels(plan: &Plan) -> Markup {
+    let stop = time(plan.set.stop);
     let limited = plan.assignments.iter().any(|a| a.limit.is_some());
     let bandwidth = match limited {
         true => "cores without deadlines are limited; their lines count in the job-driven bound",
@@ -174,7 +175,7 @@ fn channels(plan: &Plan) -> Markup {
                 "after a preemption everything is fetched again"
             }))
             (channel("Bandwidth", bandwidth, html! {
-                "read and write budgets of a period of 1 ms, one period more at the edges"
+                "a budget of lines read in each period of 1 ms, each of which may push a dirty line out of each cache; one period more at the edges; no store may go past the caches; a core that has used its budget up is in the way for " (stop) " more, and then with what it has under way: a longer stop is " (not_covered)
             }))
             (channel("Interconnect", "pages of a task with deadlines lie on its core's node", html! {
                 "the path of a node's data is part of a line's cost"

@@ -95,6 +95,29 @@ fn servers(host: &Host, timed: &BTreeSet<u32>) -> Vec<String> {
     pairs.filter_map(|(name, core)| on(name, core)).collect()
 }
 
+/// Why tasks of a core with a limit may go on for longer than any bound counts, in words;
+/// `None`: the kernel preempts them wherever they are.
+#[must_use]
+pub fn stops_late(host: &Host) -> Option<String> {
+    let version = host.text("/proc/version").unwrap_or_default();
+    if version
+        .split(' ')
+        .any(|w| matches!(w, "PREEMPT" | "PREEMPT_RT"))
+    {
+        return None;
+    }
+    let path = format!("{SCHED}/preempt");
+    match host.text(&path) {
+        Some(model) if model.contains("(full)") || model.contains("(lazy)") => None,
+        Some(model) => Some(format!(
+            "this kernel stops a task at the end of a stretch of a system call ({path}: {model}): write full there, or boot with preempt=full"
+        )),
+        None => Some(format!(
+            "it is not known whether this kernel preempts system calls ({path} can't be read)"
+        )),
+    }
+}
+
 /// Reservations that would stop tasks with deadlines.
 fn stopped(control: &Control, timed: &BTreeSet<u32>) -> Vec<String> {
     // Without a guard nobody is stopped.

@@ -33,7 +33,7 @@ use soloist_play::programs::recorded::Recorded;
 use soloist_play::programs::ProgramKind;
 use toml::Spanned;
 
-use crate::tasks::{Behaviour, Order, Release, Task, TaskSet};
+use crate::tasks::{Behaviour, Order, Release, Task, TaskSet, STOP};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,6 +41,7 @@ struct Raw {
     machine: Option<Spanned<String>>,
     #[serde(default)]
     order: Order,
+    stop: Option<Spanned<Time>>,
     #[serde(default, deserialize_with = "tasks")]
     task: Vec<Spanned<RawTask>>,
 }
@@ -146,6 +147,10 @@ fn parse_any(text: &str, file: &str, to_fill: bool) -> Result<TaskSet, FileError
         let what = "no [[task]] up to here: a task set needs at least one, with `name`, `period` and `wcet`";
         return Err(place.error(last..last, what));
     }
+    if let Some(stop) = raw.stop.as_ref().filter(|stop| stop.get_ref().0 == 0) {
+        let what = "stop must be above 0: no core stops at once";
+        return Err(place.error(stop.span(), what));
+    }
     let given = Given {
         order: raw.order,
         folder: Path::new(file).parent().unwrap_or(Path::new("")),
@@ -164,6 +169,7 @@ fn parse_any(text: &str, file: &str, to_fill: bool) -> Result<TaskSet, FileError
         machine_line: (raw.machine.as_ref()).map_or(0, |m| place.line(m.span().start)),
         machine: raw.machine.map(Spanned::into_inner),
         order: raw.order,
+        stop: raw.stop.map_or(STOP, Spanned::into_inner),
         tasks,
         file: file.to_owned(),
     })

@@ -21,8 +21,9 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 pub fn grounds(grounds: &Grounds, event: Option<&Event>) -> Vec<String> {
     let machine = format!("if {grounds}");
     let tasks = "the bounds cover these tasks only, not other programs on the machine".to_owned();
-    let event = event.map(Event::says);
+    let event = event.map(|event| [event.says(), event.says_when()]);
     let lines = machine.split("; ").map(str::to_owned);
+    let event = event.into_iter().flatten();
     lines.chain([tasks]).chain(event).collect()
 }
 
