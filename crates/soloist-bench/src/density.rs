@@ -4,7 +4,7 @@
 //! as with banks, so only slices beside the most neighbours say what to expect where all
 //! processors of this machine are busy: where enough of them show an effect, a straight line
 //! through their logarithms, each weighed by how sure it is. That is a fit, and is called one.
-//! It says nothing where a slice without an effect contradicts it, or was measured in its place.
+//! There is none where a slice without an effect contradicts it.
 
 use serde::{Deserialize, Serialize};
 
@@ -146,16 +146,17 @@ impl Density {
     }
 
     /// What private banks are expected to save where all processors are busy, as a share
-    /// of an access alone: low, middle, high; between low and high in 99 of 100 cases. `None`:
-    /// no law, nobody knows how many banks there are, or readers in as many show no effect.
+    /// of an access alone: low, middle, high; between low and high in 99 of 100 cases, and no
+    /// more than a slice of as many banks beside readers allows. `None`: no law, or nobody knows
+    /// how many banks there are.
     #[must_use]
     pub fn expected(&self) -> Option<[f64; 3]> {
         let here = self.here?;
-        let mut there = self.points_at(here);
-        let is_nothing = there.any(|point| point.attack == Attack::Read && !point.shown);
-        self.law
-            .filter(|_| !is_nothing)
-            .map(|law| law.expected(here))
+        let law = self.law?.expected(here);
+        let there = self.points_at(here);
+        let there = there.filter(|point| point.attack == Attack::Read && !point.shown);
+        let most = there.map(|point| point.at_most).fold(f64::MAX, f64::min);
+        Some(law.map(|saved| saved.min(most)))
     }
 
     /// What private banks may save there at most beside co-runners that do more than read, whose
@@ -535,14 +536,14 @@ mod tests {
         assert!(between.contains("contradict each other"), "{between}");
     }
 
-    /// One that the line allows takes nothing from it but the place where it was measured.
+    /// One that the line allows takes nothing from it but what is beyond the slice's own end.
     #[test]
     fn a_slice_that_shows_little_does_not_end_a_fit() {
         let mut points: Vec<Point> = [1.0, 2.0, 4.0].map(|x| point(x, 1.0 / x)).to_vec();
         points.push(Point {
             shown: false,
             at_least: -0.1,
-            at_most: 0.2,
+            at_most: 0.125,
             ..point(8.0, 0.1)
         });
         let at = |here| {
@@ -553,14 +554,13 @@ mod tests {
                 law,
                 here: Some(here),
             }
-            .verdict()
         };
-        assert!(
-            at(16.0).contains("By a fit through 3 slices"),
-            "{}",
-            at(16.0)
-        );
-        assert!(at(8.0).contains("at most 20.0 %"), "{}", at(8.0));
+        for here in [8.0, 16.0] {
+            let said = at(here).verdict();
+            assert!(said.contains("By a fit through 3 slices"), "{said}");
+        }
+        let [_, middle, high] = at(8.0).expected().unwrap();
+        assert!(middle <= 0.125 && high <= 0.125, "{middle} {high}");
     }
 
     /// One small slice without an effect says nothing where larger ones have one.

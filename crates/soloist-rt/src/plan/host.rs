@@ -95,10 +95,21 @@ fn servers(host: &Host, timed: &BTreeSet<u32>) -> Vec<String> {
     pairs.filter_map(|(name, core)| on(name, core)).collect()
 }
 
+/// Why limits that `event` counts may not hold on this host, and what to do; `None`: nothing is
+/// known against them, or there are none.
+#[must_use]
+pub fn doubt(event: Option<&Event>, host: &Host) -> Option<String> {
+    let objection = event?.objection.as_ref().map(|why| {
+        format!(
+            "{why}; name an event that counts every line with --event (docs/reference/guard.md)"
+        )
+    });
+    objection.or_else(|| stops_late(host))
+}
+
 /// Why tasks of a core with a limit may go on for longer than any bound counts, in words;
 /// `None`: the kernel preempts them wherever they are.
-#[must_use]
-pub fn stops_late(host: &Host) -> Option<String> {
+fn stops_late(host: &Host) -> Option<String> {
     let version = host.text("/proc/version").unwrap_or_default();
     if version
         .split(' ')

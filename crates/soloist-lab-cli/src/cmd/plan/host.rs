@@ -11,7 +11,7 @@ use soloist_host::control::{load, Alone, Control, ModuleChoice};
 use soloist_host::machine::Host;
 use soloist_machine::Machine;
 use soloist_rt::plan::event::Event;
-use soloist_rt::plan::host::{stops_late, take_hosts_event, Difference};
+use soloist_rt::plan::host::{doubt, take_hosts_event, Difference};
 
 /// Is the machine this host? What is loaded already was asked before.
 pub fn weigh(machine: &Machine, force: bool) -> Result<()> {
@@ -40,11 +40,7 @@ pub fn host(
     event: Option<&Event>,
     ctx: &Ctx,
 ) -> Result<(ExitCode, Difference)> {
-    if let (Some(why), false) = (event.and_then(|e| e.objection.as_ref()), ask.force) {
-        let done = if ask.apply { "applied" } else { "compared" };
-        bail!("the plan's limits may not hold: {why}; name an event that counts every line with --event (docs/reference/guard.md), or take it as it is with --force: nothing was {done}");
-    }
-    if let (Some(why), true, false) = (stops_late(&Host::live()), event.is_some(), ask.force) {
+    if let (Some(why), false) = (doubt(event, &Host::live()), ask.force) {
         let done = if ask.apply { "applied" } else { "compared" };
         bail!("the plan's limits may not hold: {why}, or take it as it is with --force: nothing was {done}");
     }
