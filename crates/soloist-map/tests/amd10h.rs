@@ -58,21 +58,119 @@ fn a_range_that_ends_before_it_begins_is_refused() {
     );
 }
 
-/// Registers of one node: some set, the others of ranges and chip selects 0.
-fn alone(set: &[(u8, u16, u32)]) -> Registers {
-    let mut text = String::new();
+/// Registers of two nodes with DDR3: some set (device, function, offset, value), the others
+/// of ranges and chip selects 0.
+fn nodes(set: &[(u8, u8, u16, u32)]) -> Registers {
+    let mut text = String::from("18.0 0x0 0x12001022\n");
     let ranges = (0x40..0x80).step_by(4).map(|at| (1, at));
     let selects = (0x40..0x70).step_by(4).map(|at| (2, at));
     for (function, at) in ranges
         .chain(selects)
         .chain([(1, 0xf0), (2, 0x80), (2, 0x110)])
     {
-        text.push_str(&format!("18.{function} {at:#x} 0\n"));
+        for device in [18, 19] {
+            text.push_str(&format!("{device}.{function} {at:#x} 0\n"));
+        }
     }
-    for (function, at, value) in set {
-        text.push_str(&format!("18.{function} {at:#x} {value:#x}\n"));
+    text.push_str("18.2 0x94 0x100\n19.2 0x94 0x100\n");
+    for (device, function, at, value) in set {
+        text.push_str(&format!("{device}.{function} {at:#x} {value:#x}\n"));
     }
     Registers::parse(&text).unwrap()
+}
+
+/// Registers of one node.
+fn alone(set: &[(u8, u16, u32)]) -> Registers {
+    let of = |&(function, at, value): &(u8, u16, u32)| (18, function, at, value);
+    nodes(&set.iter().map(of).collect::<Vec<_>>())
+}
+
+/// Two ranks of 2 GiB in node 1, whose range and hole are set.
+fn behind_another(set: &[(u8, u8, u16, u32)]) -> Registers {
+    let ranks = [
+        (19, 2, 0x40, 1),
+        (19, 2, 0x44, 0x0080_0001),
+        (19, 2, 0x60, 0x0078_3fe0),
+        (19, 2, 0x80, 8),
+        (18, 2, 0x40, 1),
+        (18, 1, 0x40, 3),
+    ];
+    nodes(&[&ranks[..], set].concat())
+}
+
+#[test]
+fn a_hole_in_a_node_behind_another_joins_what_lies_around_it() {
+    // 1 GiB in node 0, then 2 GiB, a hole of 1 GiB, 2 GiB more.
+    let early = [
+        (18, 1, 0x44, 0x003f_0000),
+        (18, 2, 0x60, 0x0038_3fe0),
+        (18, 2, 0x80, 5),
+        (18, 1, 0x48, 0x0040_0003),
+        (18, 1, 0x4c, 0x017f_0001),
+        (19, 1, 0xf0, 0xc000_8001),
+    ];
+    let map_early = map(&behind_another(&early)).unwrap();
+    let of_node = |node: u8| map_early.ranges.iter().filter(move |r| r.node == node);
+    let bases: Vec<(u64, u64, u64)> = of_node(1).map(|r| (r.start, r.end, r.base)).collect();
+    assert_eq!(
+        bases,
+        [
+            (0x4000_0000, 0xc000_0000, 0),
+            (0x1_0000_0000, 0x1_8000_0000, 0x8000_0000)
+        ]
+    );
+    let layouts: Vec<usize> = of_node(1).map(|r| r.layout).collect();
+    assert_eq!(layouts[0], layouts[1]);
+    assert_eq!(map_early.layouts[layouts[0]].rank, [1 << 31]);
+
+    // 2 GiB in node 0, then 1.5 GiB, a hole of 512 MiB, 512 MiB more.
+    let late = [
+        (18, 1, 0x44, 0x007f_0000),
+        (18, 2, 0x60, 0x0078_3fe0),
+        (18, 2, 0x80, 7),
+        (18, 1, 0x48, 0x0080_0003),
+        (18, 1, 0x4c, 0x011f_0001),
+        (19, 1, 0xf0, 0xe000_a001),
+    ];
+    let map_late = map(&behind_another(&late)).unwrap();
+    let above = map_late.ranges.iter().find(|r| r.start == 1 << 32).unwrap();
+    assert_eq!((above.node, above.base), (1, 0x6000_0000));
+}
+
+#[test]
+fn ddr2_is_refused() {
+    let ranks = [
+        (1, 0x40, 3),
+        (1, 0x44, 0x003f_0000),
+        (2, 0x40, 1),
+        (2, 0x44, 0x0020_0001),
+        (2, 0x60, 0x0018_3fe0),
+        (2, 0x80, 2),
+    ];
+    assert!(map(&alone(&ranks)).is_ok());
+    let refused = map(&alone(&[&ranks[..], &[(2, 0x94, 0)]].concat()));
+    assert_eq!(
+        refused,
+        Err(AmdError::Ddr2 {
+            node: 0,
+            channel: 0
+        })
+    );
+}
+
+#[test]
+fn another_family_is_refused() {
+    let family = |setting: &str| map(&Registers::parse(&format!("{DUMP}{setting}\n")).unwrap());
+    let fits = family("");
+    assert!(fits.is_ok(), "{fits:?}");
+    assert_eq!(family("18.3 0xfc 0x00100f91"), fits);
+    for (setting, register, found) in [
+        ("18.0 0x0 0x16001022", "F0x0", 0x1600_1022),
+        ("18.3 0xfc 0x00600f12", "F3xFC", 0x0060_0f12),
+    ] {
+        let refused = family(setting);
+        assert_eq!(refused, Err(AmdError::Family { register, found }));
+    }
 }
 
 #[test]

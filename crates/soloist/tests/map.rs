@@ -589,6 +589,16 @@ fn registers_are_read_from_a_dump() {
         std::fs::write(&dump, said).unwrap();
         output(&["map", "registers", "--dump", &dump, "--json"])
     };
+    let whole = std::fs::read_to_string(opteron).unwrap();
+    let unnamed: Vec<&str> = whole
+        .lines()
+        .filter(|l| !l.starts_with("18.0 0x0 "))
+        .collect();
+    let unnamed = registers(&unnamed.join("\n"));
+    let unnamed: serde_json::Value = serde_json::from_slice(&unnamed.stdout).unwrap();
+    let unnamed = unnamed["machine"].as_str().unwrap();
+    assert!(unnamed.contains("trust = \"incomplete\""), "{unnamed}");
+    assert!(machine.contains("trust = \"exact\""), "{machine}");
     let part = registers("18.1 0x40 0x3\n");
     assert_eq!(part.status.code(), Some(1), "{part:?}");
     let error: serde_json::Value = serde_json::from_slice(&part.stderr).unwrap();

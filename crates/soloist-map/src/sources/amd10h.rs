@@ -19,7 +19,7 @@
 //!   off in every row that is known, hence documented but not confirmed.
 //!
 //! Supported: family 10h, ganged or not, all four channel interleave modes,
-//! holes, swapped regions, chip-select interleave. Node interleave is decoded by
+//! holes, swapped regions, chip-select interleave, DDR3. Node interleave is decoded by
 //! [`locate`]; a map can't express it, since nodes are ranges, and [`map`] says
 //! so. Later families (15h and on; Zen's data fabric) have other registers:
 //! they go beside this module, behind [`Registers`].
@@ -28,7 +28,7 @@ mod location;
 
 pub use location::{locate, Location};
 
-use location::{dram_ranges, hole, locate_in, unswap, DramRange, FOUR_GIB};
+use location::{dram_ranges, high_base, hole, locate_in, unswap, DramRange, FOUR_GIB};
 use soloist_host::machine::pci::{PciError, Registers};
 use soloist_machine::function::Term;
 use soloist_machine::gf2::{self, Basis};
@@ -36,6 +36,8 @@ use soloist_machine::spec::{Layout, MapRange, MapSpec};
 
 /// Smallest piece that a range is cut into when it is not linear as a whole.
 const SMALLEST: u64 = 64 << 20;
+/// F0x0: AMD, HyperTransport configuration of Family 10h.
+const DEVICE: u32 = 0x1200_1022;
 /// Unit of a swapped region.
 const UNIT: u64 = 128 << 20;
 
@@ -61,18 +63,45 @@ pub enum AmdError {
         /// Its last.
         limit: u64,
     },
-    /// A hole that more memory was moved out of than there is.
+    /// Another processor's registers.
     #[error(
-        "F1xF0 of node {node}: a hole of {offset:#x} bytes below 4 GiB, in memory from {base:#x} on: \
-         the registers were read wrongly or the dump is damaged; read them again"
+        "{register} of node 0 is {found:#010x}, which is not AMD Family 10h: other families have \
+         other registers; `soloist map detect --from timing` measures the map"
+    )]
+    Family {
+        /// F0x0 (vendor and device) or F3xFC (CPUID).
+        register: &'static str,
+        /// What it holds.
+        found: u32,
+    },
+    /// Memory whose banks lie elsewhere.
+    #[error(
+        "node {node}, channel {channel}: F2x94 says DDR2 (bit 8 is clear), whose bank bits are not \
+         decoded; `soloist map detect --from timing` measures the map"
+    )]
+    Ddr2 {
+        /// Node.
+        node: u8,
+        /// Channel.
+        channel: u8,
+    },
+    /// Memory above a hole that does not continue what lies below it.
+    #[error(
+        "F1xF0 of node {node}: {offset:#x} is subtracted above 4 GiB, and a hole from {hole:#x} on \
+         in memory from {base:#x} on takes {expected:#x}: the registers were read wrongly or the \
+         dump is damaged; read them again"
     )]
     Hole {
         /// Node.
         node: u8,
-        /// Bytes moved.
+        /// What is subtracted (DramHoleOffset), bytes.
         offset: u64,
+        /// The hole's first byte.
+        hole: u64,
         /// The range's first byte.
         base: u64,
+        /// The hole's size and what lies before the range, bytes.
+        expected: u64,
     },
     /// Node interleave.
     #[error("nodes are interleaved by address bits (IntlvEn): there is no node by range to colour by; turn node interleave off in the firmware")]
@@ -98,8 +127,9 @@ pub enum AmdError {
 /// The map that the registers make.
 ///
 /// # Errors
-/// When a register is missing, or the map can't be expressed.
+/// When a register is missing or names another family, or the map can't be expressed.
 pub fn map(registers: &Registers) -> Result<MapSpec, AmdError> {
+    is_named(registers)?;
     let ranges = dram_ranges(registers)?;
     if ranges.is_empty() {
         return Err(AmdError::NoRanges);
@@ -115,13 +145,14 @@ pub fn map(registers: &Registers) -> Result<MapSpec, AmdError> {
     };
     let first = first_chip_select(registers, &ranges)?;
     // The largest first: they show the most bits, and small ones follow them.
-    let mut all: Vec<Piece> = Vec::new();
+    let mut all = Vec::new();
     for range in &ranges {
-        all.extend(pieces(registers, range)?);
+        all.push(pieces(registers, range)?);
     }
-    all.sort_by_key(|piece| std::cmp::Reverse(piece.end - piece.start));
-    for piece in all {
-        cover(registers, &ranges, piece, first, &mut spec)?;
+    let bytes = |pieces: &Vec<Piece>| pieces.iter().map(|piece| piece.end - piece.start).sum();
+    all.sort_by_key(|pieces| std::cmp::Reverse::<u64>(bytes(pieces)));
+    for pieces in &all {
+        cover(registers, &ranges, pieces, first, &mut spec)?;
     }
     spec.ranges.sort_by_key(|range| range.start);
     merge(&mut spec);
@@ -138,6 +169,28 @@ pub fn map(registers: &Registers) -> Result<MapSpec, AmdError> {
     Ok(spec)
 }
 
+/// Whether the registers name their family, 10h: by the device of F0x0 or the CPUID of F3xFC.
+///
+/// # Errors
+/// When either names another.
+pub fn is_named(registers: &Registers) -> Result<bool, AmdError> {
+    // F3xFC: extended family 1 and base family 0Fh make 10h.
+    let names = [
+        ("F0x0", 0, 0, !0, DEVICE),
+        ("F3xFC", 3, 0xfc, 0x0ff0_0f00, 0x0010_0f00),
+    ];
+    let mut named = false;
+    for (register, function, offset, within, wanted) in names {
+        match registers.get(0, function, offset) {
+            Ok(found) if found & within != wanted => {
+                return Err(AmdError::Family { register, found })
+            }
+            found => named |= found.is_ok(),
+        }
+    }
+    Ok(named)
+}
+
 fn first_chip_select(registers: &Registers, ranges: &[DramRange]) -> Result<u8, AmdError> {
     let mut first = 8;
     for range in ranges {
@@ -150,9 +203,10 @@ fn first_chip_select(registers: &Registers, ranges: &[DramRange]) -> Result<u8, 
     Ok(first % 8)
 }
 
-/// Part of a range: addresses from `start` to `end`, offsets from `base`.
+/// Part of a node's range: addresses from `start` to `end`, offsets from `base`.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
+    node: u8,
     start: u64,
     end: u64,
     base: u64,
@@ -161,18 +215,18 @@ struct Piece {
 /// A range without its hole, and with each unit of a swapped region apart.
 fn pieces(registers: &Registers, range: &DramRange) -> Result<Vec<Piece>, AmdError> {
     let end = range.limit + 1;
-    let piece = |start, end, base| Piece { start, end, base };
+    let piece = |start, end, base| Piece {
+        node: range.node,
+        start,
+        end,
+        base,
+    };
     let whole = match hole(registers, range.node) {
         Some((base, offset)) if range.base < base && end > FOUR_GIB => {
-            let below = (FOUR_GIB - range.base).checked_sub(offset);
-            let wrong = AmdError::Hole {
-                node: range.node,
-                offset,
-                base: range.base,
-            };
+            check_hole(registers, range, base, offset)?;
             vec![
                 piece(range.base, base, 0),
-                piece(FOUR_GIB, end, below.ok_or(wrong)?),
+                piece(FOUR_GIB, end, base - range.base),
             ]
         }
         _ => vec![piece(range.base, end, 0)],
@@ -195,6 +249,7 @@ fn pieces(registers: &Registers, range: &DramRange) -> Result<Vec<Piece>, AmdErr
                     end,
                     start,
                     base: b,
+                    ..
                 }) if plain && *end == at && *b + (at - *start) == base => {
                     *end = next;
                 }
@@ -202,6 +257,7 @@ fn pieces(registers: &Registers, range: &DramRange) -> Result<Vec<Piece>, AmdErr
                     start: at,
                     end: next,
                     base,
+                    ..piece
                 }),
             }
             at = next;
@@ -210,39 +266,84 @@ fn pieces(registers: &Registers, range: &DramRange) -> Result<Vec<Piece>, AmdErr
     Ok(cut)
 }
 
-/// Solves a piece, or its halves.
+/// The offset subtracted above 4 GiB is the hole's size and what lies before the range, or
+/// before the high range, where the firmware gives its base instead: then memory goes on
+/// above where it stopped at `hole`.
+fn check_hole(
+    registers: &Registers,
+    range: &DramRange,
+    hole: u64,
+    offset: u64,
+) -> Result<(), AmdError> {
+    let expected = FOUR_GIB - hole + range.base;
+    let goes_on = |base: u64| offset == FOUR_GIB - hole + base;
+    if goes_on(range.base) || high_base(registers, range.node).is_some_and(goes_on) {
+        return Ok(());
+    }
+    Err(AmdError::Hole {
+        node: range.node,
+        offset,
+        hole,
+        base: range.base,
+        expected,
+    })
+}
+
+/// Solves pieces of a range together, since each alone may leave bits open; else one by one;
+/// else each one's halves.
 fn cover(
     registers: &Registers,
     ranges: &[DramRange],
-    piece: Piece,
+    pieces: &[Piece],
     first: u8,
     spec: &mut MapSpec,
 ) -> Result<(), AmdError> {
-    let Piece { start, end, base } = piece;
-    let Some(first_place) = locate_in(registers, ranges, start)? else {
-        return Ok(());
-    };
-    let samples = samples(registers, ranges, piece)?;
+    let mut all = Vec::new();
+    for &piece in pieces {
+        match samples(registers, ranges, piece)? {
+            some if some.is_empty() => return split(registers, ranges, pieces, first, spec),
+            some => all.extend(some),
+        }
+    }
     let known = spec
         .layouts
         .iter()
-        .position(|layout| explains(layout, &samples));
-    let layout = match (known, linear(&samples, piece, first)) {
-        (Some(known), _) if !samples.is_empty() => Some(known),
-        (_, Some(layout)) => {
-            spec.layouts.push(layout);
-            Some(spec.layouts.len() - 1)
-        }
-        _ => None,
+        .position(|layout| explains(layout, &all));
+    let layout = match known {
+        Some(known) => known,
+        None => match linear(&all, pieces, first) {
+            Some(layout) => {
+                spec.layouts.push(layout);
+                spec.layouts.len() - 1
+            }
+            None => return split(registers, ranges, pieces, first, spec),
+        },
     };
-    if let Some(layout) = layout {
-        spec.ranges.push(MapRange {
-            start,
-            end,
-            node: first_place.node,
-            base,
-            layout,
-        });
+    spec.ranges.extend(pieces.iter().map(|piece| MapRange {
+        start: piece.start,
+        end: piece.end,
+        node: piece.node,
+        base: piece.base,
+        layout,
+    }));
+    Ok(())
+}
+
+/// Solves pieces one by one, or the halves of one.
+fn split(
+    registers: &Registers,
+    ranges: &[DramRange],
+    pieces: &[Piece],
+    first: u8,
+    spec: &mut MapSpec,
+) -> Result<(), AmdError> {
+    let &[piece] = pieces else {
+        return pieces
+            .iter()
+            .try_for_each(|piece| cover(registers, ranges, &[*piece], first, spec));
+    };
+    let Piece { start, end, .. } = piece;
+    if locate_in(registers, ranges, start)?.is_none() {
         return Ok(());
     }
     if end - start <= SMALLEST {
@@ -256,11 +357,11 @@ fn cover(
     };
     let high = Piece {
         start: middle,
-        end,
-        base: base + (middle - start),
+        base: piece.base + (middle - start),
+        ..piece
     };
-    cover(registers, ranges, low, first, spec)?;
-    cover(registers, ranges, high, first, spec)
+    cover(registers, ranges, &[low], first, spec)?;
+    cover(registers, ranges, &[high], first, spec)
 }
 
 /// Offsets spread over a piece and where they lie; empty when some lie
@@ -268,8 +369,11 @@ fn cover(
 fn samples(
     registers: &Registers,
     ranges: &[DramRange],
-    Piece { start, end, base }: Piece,
+    piece: Piece,
 ) -> Result<Vec<(u64, Location)>, AmdError> {
+    let Piece {
+        start, end, base, ..
+    } = piece;
     let mut samples = Vec::with_capacity(600);
     for i in 0..600u64 {
         let random = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -307,13 +411,11 @@ fn explains(layout: &Layout, samples: &[(u64, Location)]) -> bool {
 /// A field of a place.
 type Value = fn(&Location) -> u32;
 
-/// The functions of a piece, when it is linear: 600 equations for some thirty
+/// The functions of pieces, when they are linear: 600 equations for some thirty
 /// unknowns, so that chance plays no part.
-fn linear(samples: &[(u64, Location)], piece: Piece, first: u8) -> Option<Layout> {
-    if samples.is_empty() {
-        return None;
-    }
-    let top = 64 - (piece.end - 1 - piece.start + piece.base).leading_zeros();
+fn linear(samples: &[(u64, Location)], pieces: &[Piece], first: u8) -> Option<Layout> {
+    let last = |piece: &Piece| piece.end - 1 - piece.start + piece.base;
+    let top = 64 - pieces.iter().map(last).max()?.leading_zeros();
     let within = gf2::span(6, top.max(7) - 1);
     let fields: [(u32, Value); 5] = [
         (1, |p| p.channel.into()),

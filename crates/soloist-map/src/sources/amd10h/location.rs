@@ -77,6 +77,12 @@ pub(super) fn hole(registers: &Registers, node: u8) -> Option<(u64, u64)> {
     (register & 1 == 1).then(|| (field(register, 31, 24) << 24, field(register, 15, 7) << 23))
 }
 
+/// Where the high range of a node's controllers begins, when it has one.
+pub(super) fn high_base(registers: &Registers, node: u8) -> Option<u64> {
+    let control = registers.get_or_zero(node, 2, 0x110);
+    (control & 1 == 1).then(|| field(control, 31, 11) << 27)
+}
+
 /// Where `address` lies; `None`: in no range, in the hole, or on no chip.
 ///
 /// # Errors
@@ -106,13 +112,13 @@ pub(super) fn locate_in(
     }
     let address = unswap(registers.get_or_zero(node, 2, 0x10c), address);
     let control = registers.get(node, 2, 0x110)?;
-    let high = control & 1 == 1 && address >> 27 >= field(control, 31, 11);
+    let high = high_base(registers, node).filter(|&base| address >= base);
     let ganged = control >> 4 & 1 == 1;
-    let interleaved = !ganged && !high && control >> 2 & 1 == 1;
+    let interleaved = !ganged && high.is_none() && control >> 2 & 1 == 1;
     let mode = field(control, 7, 6);
     let node_bits = range.interleave.count_ones();
     let hash = gf2::parity(gf2::span(16, 20), address);
-    let channel = match (ganged, high, interleaved) {
+    let channel = match (ganged, high.is_some(), interleaved) {
         (true, ..) => 0,
         (_, true, _) => field(control, 1, 1),
         (_, _, true) => match mode {
@@ -139,13 +145,11 @@ fn start_of(
     registers: &Registers,
     range: &DramRange,
     hole: Option<(u64, u64)>,
-    high: bool,
+    high: Option<u64>,
     address: u64,
 ) -> u64 {
     let hoisted = hole.filter(|_| address >= FOUR_GIB);
-    let start = if high {
-        let control = registers.get_or_zero(range.node, 2, 0x110);
-        let base = field(control, 31, 11) << 27;
+    let start = if let Some(base) = high {
         match hoisted {
             Some((hole_base, offset)) if base < FOUR_GIB || base < hole_base => offset,
             _ => field(registers.get_or_zero(range.node, 2, 0x114), 31, 10) << 26,
@@ -200,7 +204,10 @@ fn on_chip(
         }
         let inside = compress(offset, !ignored & gf2::span(13, 21)) & compress_ignored(ignored);
         let mode = registers.get(node, 2, dct + 0x80)? >> (4 * (select / 2)) & 15;
-        let timing = registers.get_or_zero(node, 2, dct + 0x94);
+        let timing = registers.get(node, 2, dct + 0x94)?;
+        if timing >> 8 & 1 == 0 {
+            return Err(AmdError::Ddr2 { node, channel });
+        }
         let swizzle = timing >> 22 & 1 == 1;
         // Ganged controllers are 128 bits wide: one bit less of offset.
         let inside = if ganged { inside >> 1 } else { inside };

@@ -60,11 +60,7 @@ pub fn run(args: &Registers, output: Option<&Path>, ctx: &Ctx) -> Result<ExitCod
             let (map, source) = registers::over_bridge(&Host::live(), name)?;
             (map, Trust::Incomplete, source)
         }
-        None => (
-            decoded(args.dump.as_deref())?,
-            Trust::Exact,
-            "decoded from AMD Family 10h registers".into(),
-        ),
+        None => decoded(args.dump.as_deref())?,
     };
     let name = args.name.as_deref().unwrap_or("decoded");
     let about = about(name, trust, source);
@@ -88,12 +84,22 @@ pub fn run(args: &Registers, output: Option<&Path>, ctx: &Ctx) -> Result<ExitCod
     Ok(written(output, &refused, printed, ctx))
 }
 
-/// The map in the registers of an AMD Family 10h processor, of this machine or a dump.
-fn decoded(dump: Option<&Path>) -> Result<MapSpec> {
+/// The map in the registers of an AMD Family 10h processor, of this machine or a dump, how
+/// far it can be trusted, and where it is from.
+fn decoded(dump: Option<&Path>) -> Result<(MapSpec, Trust, String)> {
+    let source = "decoded from AMD Family 10h registers";
     let Some(path) = dump else {
-        return Ok(registers::decode(&Host::live())?);
+        let map = registers::decode(&Host::live())?;
+        return Ok((map, Trust::Exact, source.into()));
     };
     let named = || path.display().to_string();
     let registers = pci::Registers::parse(&read_input(path)?).map_err(|e| e.of_file(named()))?;
-    Ok(amd10h::map(&registers)?)
+    let map = amd10h::map(&registers)?;
+    Ok(match amd10h::is_named(&registers)? {
+        true => (map, Trust::Exact, source.into()),
+        false => {
+            let open = format!("{source}; the dump lacks F0x0 and F3xFC, which name the family");
+            (map, Trust::Incomplete, open)
+        }
+    })
 }
