@@ -2,7 +2,7 @@
 //!
 //! Its README sets them by `echo 0x1e000 > /sys/kernel/debug/palloc/palloc_mask`,
 //! each bit a function, and `echo xor 13 17 > .../control`, which joins bit 17 to
-//! bit 13. Newer patches read a `map.txt` (format `bits`) and
+//! bit 13. A bit has one other: the last one holds. Newer patches read a `map.txt` (format `bits`) and
 //! show it in `control` as `bank_bits[0]: 13 17`.
 //!
 //! The same mask colours a cache, with the bits of its set. PALLOC takes pages, so bits
@@ -57,15 +57,19 @@ pub fn read(text: &str) -> Result<Found, FileError> {
         }
     }
     let is_joined = !joins.is_empty();
+    let mut doubts = Vec::new();
     for (line, to, from) in joins {
+        let named = |bit: u32| functions.iter().position(|(name, _)| *name == bit);
+        let at = named(to).or_else(|| {
+            doubts.push(format!(
+                "xor {to} {from}: {to} is not in the mask, so PALLOC joins nothing; xor {from} {to} \
+                 is taken to be meant."
+            ));
+            named(from)
+        });
         let message = format!("xor {to} {from}: neither bit is in the mask");
-        // Written either way round by different versions: the bit in the mask is
-        // the one that is changed.
-        let at = [to, from]
-            .iter()
-            .find_map(|bit| functions.iter().position(|(name, _)| name == bit))
-            .ok_or(FileError::in_line("", line, message))?;
-        functions[at].1 |= 1 << to | 1 << from;
+        let at = at.ok_or(FileError::in_line("", line, message))?;
+        functions[at].1 = 1 << to | 1 << from;
     }
     let functions: Vec<u64> = functions
         .into_iter()
@@ -83,6 +87,7 @@ pub fn read(text: &str) -> Result<Found, FileError> {
         "no functions in it; expected `mask 0x1e000` and `xor 13 17`".to_owned()
     } else {
         let mut found = Found::functions(functions);
+        found.doubts.append(&mut doubts);
         if masked != 0 && !is_joined {
             let either = "PALLOC's mask does not say whether its bits are of banks or of a cache's sets; they are taken for banks.";
             found.doubts.push(either.into());
@@ -180,17 +185,26 @@ mod tests {
                       # echo 1 > /sys/kernel/debug/palloc/use_mc_xor\n\
                       --> select (13 XOR 17) and 14\n";
         assert_eq!(read(readme).unwrap().banks, two);
-        assert_eq!(read("0x6000\nxor 17 13").unwrap().banks, two);
-        // A bit is named by the mask, whatever joined it before.
-        let three = [1 << 13 | 1 << 14 | 1 << 17];
-        for joins in [
-            "xor 17 13\nxor 17 14",
-            "xor 17 14\nxor 17 13",
-            "xor 13 17\nxor 14 17",
+        // A bit has one other: the last one holds, wherever the mask is set again.
+        for text in [
+            "0x6000\nxor 13 16\nxor 13 17",
+            "xor 13 16\nxor 13 17\nmask 0x6000",
         ] {
-            let read = read(&format!("mask 0x20000\n{joins}")).unwrap();
-            assert_eq!(read.banks, three, "{joins}");
+            let read = read(text).unwrap();
+            assert_eq!(
+                (read.banks.as_slice(), read.doubts.len()),
+                (&two[..], 0),
+                "{text}"
+            );
         }
+        // Of a bit that is not in the mask PALLOC takes no notice.
+        let turned = read("0x6000\nxor 17 13").unwrap();
+        assert_eq!(turned.banks, two);
+        assert!(
+            turned.doubts[0].starts_with("xor 17 13: 17 is not"),
+            "{:?}",
+            turned.doubts
+        );
         let control = "statistics Color:\n min(ns): 3\nbank_map:\nbank_bits[0]: 13 17 \n\
                        bank_bits[1]: 14 \npalloc_masks_count: 2\nuse_palloc: 0\n";
         assert_eq!(read(control).unwrap().banks, two);
