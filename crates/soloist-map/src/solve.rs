@@ -22,7 +22,7 @@ mod group;
 mod ranges;
 mod rows;
 
-pub use rows::{parse_rows, Row};
+pub use rows::{parse_rows, passed_over, Row};
 
 use std::collections::BTreeMap;
 
@@ -342,7 +342,7 @@ fn finish(
     complete &= borders(groups, rows, &mut notes);
     // A bit that is set in some row can be no bit of its row number.
     let set = samples.iter().fold(0, |all, sample| all | sample.0);
-    complete &= fill_in(&mut map, set, &mut notes);
+    complete &= fill_in(&mut map, set, varying(table, groups), &mut notes);
     Ok(Solved {
         map,
         rows: samples.len(),
@@ -373,10 +373,24 @@ fn layout(functions: &[(Unknown, u64)], chip_select: u16) -> Layout {
     layout
 }
 
+/// Offset bits that vary among the rows of one group. A bit that is constant over each is
+/// one that a node's base may have.
+fn varying(table: &Table<'_>, groups: &[Group]) -> u64 {
+    groups.iter().fold(0, |varying, group| {
+        let offsets = || group.rows.iter().map(|&row| table.offset(row, group.shift));
+        let (any, all) = (
+            offsets().fold(0, |a, b| a | b),
+            offsets().fold(!0, |a, b| a & b),
+        );
+        varying | any & !all
+    })
+}
+
 /// Gives bits that no field uses to columns or rows, so that the map encodes;
 /// or drops both where they were not given, or are too few. False when they
-/// were given and don't suffice.
-fn fill_in(map: &mut MapSpec, set: u64, notes: &mut Vec<String>) -> bool {
+/// were given and don't suffice: for there are too many such bits, or some of them
+/// are `varying` in the rows and yet change no field, so that one must be missing.
+fn fill_in(map: &mut MapSpec, set: u64, varying: u64, notes: &mut Vec<String>) -> bool {
     let given = |layout: &Layout| !layout.row.is_empty() && !layout.column.is_empty();
     let drop = |layout: &mut Layout| {
         layout.row.clear();
@@ -406,7 +420,19 @@ fn fill_in(map: &mut MapSpec, set: u64, notes: &mut Vec<String>) -> bool {
         ));
     }
     *map = filled;
-    true
+    let idle: Vec<String> = added
+        .iter()
+        .filter(|&&bit| varying >> bit & 1 == 1)
+        .map(ToString::to_string)
+        .collect();
+    if !idle.is_empty() {
+        notes.push(format!(
+            "offset bits {} vary and change no field by themselves: the rows lack a field, such as \
+             the bank group, and banks may be missing",
+            idle.join(", ")
+        ));
+    }
+    idle.is_empty()
 }
 
 /// Two places never share an address, so no function is a sum of others. Where

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use soloist_core::AddrMap;
-use soloist_machine::{known, Machine};
+use soloist_machine::function::Term;
+use soloist_machine::{known, Layout, Machine, MapSpec};
 use soloist_map::compare;
-use soloist_map::solve::{parse_rows, solve, Row};
+use soloist_map::solve::{parse_rows, passed_over, solve, Row};
 
 fn rows_of(map: &AddrMap, addresses: impl Iterator<Item = u64>) -> Vec<Row> {
     addresses
@@ -388,6 +389,51 @@ fn high_addresses_are_solved() {
     assert_eq!(solved.map.ranges[0].start, 1 << 45);
     assert_eq!(solved.map.ranges[0].base, 0);
     assert!(solved.complete, "{:?} {}", solved.notes, solved.shown());
+}
+
+/// A table of four banks in four bank groups, whose column is named `group`.
+fn grouped(group: &str) -> String {
+    let plain = |(at, bit): (u32, u32)| Term { at, mask: 1 << bit };
+    let layout = Layout {
+        bank: [[7, 18], [15, 19], [16, 20], [17, 21]]
+            .map(|bits| 1u64 << bits[0] | 1 << bits[1])
+            .to_vec(),
+        row: (0..).zip(18..34).map(plain).collect(),
+        column: (3..).zip([6].into_iter().chain(8..15)).map(plain).collect(),
+        ..Layout::default()
+    };
+    let map = AddrMap::parse(&MapSpec::single(layout, 1 << 34).to_text("x")).unwrap();
+    let lines = (0..400u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 30 & !63);
+    let mut text = format!("address,{group},bank,row,column,note\n");
+    for row in rows_of(&map, lines) {
+        let [_, _, bank, row_of, column] = row.values;
+        let (low, high) = (bank & 3, bank >> 2);
+        text += &format!("{:#x},{low},{high},{row_of},{column},7\n", row.address);
+    }
+    text
+}
+
+#[test]
+fn bank_groups_are_banks_and_a_missing_field_is_no_exact_map() {
+    let text = grouped("BankGroup");
+    let solved = solve(&parse_rows(&text).unwrap()).unwrap();
+    assert!(solved.complete, "{:?}", solved.notes);
+    let bank = &solved.map.layouts[0].bank;
+    assert_eq!(
+        bank[..],
+        [[7, 18], [15, 19], [16, 20], [17, 21]].map(|b| 1u64 << b[0] | 1 << b[1])
+    );
+    assert_eq!(passed_over(&text), ["note"]);
+
+    let text = grouped("stack");
+    let solved = solve(&parse_rows(&text).unwrap()).unwrap();
+    assert!(!solved.complete, "{:?}", solved.notes);
+    let said = solved
+        .notes
+        .iter()
+        .any(|note| note.contains("bits 7, 15 vary"));
+    assert!(said, "{:?}", solved.notes);
+    assert_eq!(passed_over(&text), ["stack", "note"]);
 }
 
 #[test]

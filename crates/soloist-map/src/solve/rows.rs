@@ -22,26 +22,27 @@ pub struct Row {
     pub values: [u32; 5],
 }
 
+/// What a column holds: the address, the node, a field from 2 on, or the bank group.
+const ADDRESS: usize = 0;
+const NODE: usize = 1;
+const BANK: usize = 4;
+const BANK_GROUP: usize = 7;
+/// Bank groups that a file may number.
+const MAX_BANK_GROUPS: u64 = 16;
+
 /// Reads CSV: a header that names its columns (`address`, `node`, `channel`,
-/// `rank`, `bank`, `row`, `column`, in any order; others are passed over),
-/// then one decode a line, numbers decimal or 0x. Cells are apart by commas,
+/// `rank`, `bankgroup`, `bank`, `row`, `column`, in any order; others are
+/// [passed over](passed_over)), then one decode a line, numbers decimal or 0x. Cells are apart by commas,
 /// semicolons or tabs, whichever the header has, and may stand in quotation
 /// marks. Lines that begin with `#` are comments. Fields that the file lacks
-/// are 0 everywhere. A row that comes again is passed over: it confirms nothing.
+/// are 0 everywhere. Bank groups are the low bits of the bank. A row that comes again is passed over: it confirms nothing.
 ///
 /// # Errors
 /// With the line.
 pub fn parse_rows(text: &str) -> Result<Vec<Row>, FileError> {
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .trim(csv::Trim::All)
-        .comment(Some(b'#'))
-        .delimiter(delimiter(text))
-        .from_reader(text.as_bytes());
     let mut header: Option<Vec<Option<usize>>> = None;
-    let (mut rows, mut seen) = (Vec::new(), HashSet::new());
-    for record in reader.records() {
+    let mut all: Vec<(Row, u32)> = Vec::new();
+    for record in reader(text).records() {
         let record = record.map_err(|error| {
             let line = error.position().map_or(0, |at| at.line() as usize);
             FileError::in_line("", line, error.to_string())
@@ -65,13 +66,55 @@ pub fn parse_rows(text: &str) -> Result<Vec<Row>, FileError> {
                 cells.len()
             )));
         }
-        let row = parse_row(line, &cells, columns).map_err(wrong)?;
+        all.push(parse_row(line, &cells, columns).map_err(wrong)?);
+    }
+    let rows = with_groups(all)?;
+    if rows.is_empty() {
+        return Err(FileError::whole("", "no rows; expected a header such as `address,node,channel,rank,bank,row,column` and decodes"));
+    }
+    Ok(rows)
+}
+
+/// Names of the columns that [`parse_rows`] passes over, in the file's order.
+#[must_use]
+pub fn passed_over(text: &str) -> Vec<String> {
+    let mut records = reader(text).into_records().filter_map(Result::ok);
+    let header = records.find(|record| record.iter().any(|cell| !cell.is_empty()));
+    let cells = header.iter().flat_map(csv::StringRecord::iter);
+    cells
+        .filter(|cell| !cell.is_empty() && column(cell).is_none())
+        .map(str::to_owned)
+        .collect()
+}
+
+fn reader(text: &str) -> csv::Reader<&[u8]> {
+    csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .trim(csv::Trim::All)
+        .comment(Some(b'#'))
+        .delimiter(delimiter(text))
+        .from_reader(text.as_bytes())
+}
+
+/// Rows with their bank groups as the low bits of their banks, each once.
+fn with_groups(all: Vec<(Row, u32)>) -> Result<Vec<Row>, FileError> {
+    let groups = all.iter().fold(0, |any, (_, group)| any | group);
+    let width = 32 - groups.leading_zeros();
+    let (mut rows, mut seen) = (Vec::new(), HashSet::new());
+    for (mut row, group) in all {
+        let bank = &mut row.values[BANK - 2];
+        *bank = *bank << width | group;
+        if *bank >> MAX_BITS[BANK - 2] != 0 {
+            let message = format!(
+                "bank and bank group have more than {} bits",
+                MAX_BITS[BANK - 2]
+            );
+            return Err(FileError::in_line("", row.line, message));
+        }
         if seen.insert((row.address, row.node, row.values)) {
             rows.push(row);
         }
-    }
-    if rows.is_empty() {
-        return Err(FileError::whole("", "no rows; expected a header such as `address,node,channel,rank,bank,row,column` and decodes"));
     }
     Ok(rows)
 }
@@ -103,25 +146,28 @@ fn skip_empty(text: &str, mut at: usize) -> usize {
     at.min(text.len())
 }
 
-/// For each cell: 0 address, 1 node, 2.. a field; `None`: passed over.
+/// What a column holds, by its name; `None`: passed over.
+fn column(name: &str) -> Option<usize> {
+    match name.to_ascii_lowercase().as_str() {
+        "address" | "addr" | "physical" | "physaddr" | "physicaladdr" | "pa" => Some(ADDRESS),
+        "node" | "nodeid" | "controller" => Some(NODE),
+        "channel" | "ch" => Some(2),
+        "rank" | "cs" | "chip_select" => Some(3),
+        "bank" => Some(BANK),
+        "row" => Some(5),
+        "column" | "col" => Some(6),
+        "bankgroup" | "bank_group" | "bg" => Some(BANK_GROUP),
+        _ => None,
+    }
+}
+
+/// What each cell of a row holds.
 fn parse_header(cells: &[&str]) -> Result<Vec<Option<usize>>, String> {
-    let columns: Vec<Option<usize>> = cells
-        .iter()
-        .map(|cell| match cell.to_ascii_lowercase().as_str() {
-            "address" | "addr" | "physical" | "physaddr" | "physicaladdr" | "pa" => Some(0),
-            "node" | "nodeid" | "controller" => Some(1),
-            "channel" | "ch" => Some(2),
-            "rank" | "cs" | "chip_select" => Some(3),
-            "bank" => Some(4),
-            "row" => Some(5),
-            "column" | "col" => Some(6),
-            _ => None,
-        })
-        .collect();
-    if !columns.contains(&Some(0)) {
+    let columns: Vec<Option<usize>> = cells.iter().map(|cell| column(cell)).collect();
+    if !columns.contains(&Some(ADDRESS)) {
         return Err("expected a header line with a column named `address`".into());
     }
-    for i in 0..7 {
+    for i in 0..=BANK_GROUP {
         if columns.iter().filter(|column| **column == Some(i)).count() > 1 {
             return Err("a column occurs twice in the header".into());
         }
@@ -135,7 +181,9 @@ fn parse_header(cells: &[&str]) -> Result<Vec<Option<usize>>, String> {
     Ok(columns)
 }
 
-fn parse_row(line: usize, cells: &[&str], columns: &[Option<usize>]) -> Result<Row, String> {
+/// A row without its bank group, and that.
+fn parse_row(line: usize, cells: &[&str], columns: &[Option<usize>]) -> Result<(Row, u32), String> {
+    let mut group = 0;
     let mut row = Row {
         line,
         address: 0,
@@ -153,18 +201,20 @@ fn parse_row(line: usize, cells: &[&str], columns: &[Option<usize>]) -> Result<R
         };
         let value = value.map_err(|_| format!("`{cell}`: expected a number, decimal or 0x"))?;
         let limit = match column {
-            0 => MAX_ADDRESS,
-            1 => 16,
+            ADDRESS => MAX_ADDRESS,
+            NODE => 16,
+            BANK_GROUP => MAX_BANK_GROUPS,
             field => 1 << MAX_BITS[field - 2],
         };
         if value >= limit {
             return Err(format!("`{cell}`: expected less than {limit:#x}"));
         }
         match column {
-            0 => row.address = value,
-            1 => row.node = value as u8,
+            ADDRESS => row.address = value,
+            NODE => row.node = value as u8,
+            BANK_GROUP => group = value as u32,
             field => row.values[field - 2] = value as u32,
         }
     }
-    Ok(row)
+    Ok((row, group))
 }

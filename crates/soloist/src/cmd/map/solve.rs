@@ -14,7 +14,7 @@ use soloist_cli::{weigh, Ctx};
 /// What `soloist map solve` takes.
 #[derive(Debug, clap::Args)]
 pub struct Solve {
-    /// CSV with a header: address, node, channel, rank, bank, row, column
+    /// CSV with a header: address, node, channel, rank, bankgroup, bank, row, column
     /// (`-`: standard input).
     file: PathBuf,
     /// Write the machine file here instead of to standard output. Exits with 1 if the
@@ -29,7 +29,8 @@ pub struct Solve {
 /// Runs the command.
 pub fn run(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
     let named = || args.file.display().to_string();
-    let rows = solve::parse_rows(&read_input(&args.file)?).map_err(|e| e.of_file(named()))?;
+    let given = read_input(&args.file)?;
+    let rows = solve::parse_rows(&given).map_err(|e| e.of_file(named()))?;
     let solved = solve::solve(&rows).map_err(|e| e.of_file(named()))?;
     let open: Vec<String> = solved.open.iter().map(|&f| gf2::show(f)).collect();
     let lines: Vec<String> = solved.left_out.iter().map(ToString::to_string).collect();
@@ -41,6 +42,12 @@ pub fn run(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
         );
         errln!("{}: {left_out}", args.file.display());
         notes.push(left_out);
+    }
+    let passed = solve::passed_over(&given);
+    if !passed.is_empty() {
+        let passed = format!("Columns that were passed over: {}.", passed.join(", "));
+        errln!("{}: {passed}", args.file.display());
+        notes.push(passed);
     }
     notes.push(solved.shown());
     notes.extend(solved.notes.clone());
