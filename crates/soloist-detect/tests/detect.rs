@@ -1022,6 +1022,39 @@ fn check_sees_what_is_wrong_in_a_small_part_of_memory() {
     }
 }
 
+/// In a small part of memory two functions are others: half of its lines lie where those of
+/// the rest have them.
+#[test]
+fn a_small_part_with_another_layout_is_never_claimed() {
+    let mut machine = machine(
+        r#""13^17", "14^18", "15^19", "16^20""#,
+        r#""17-33""#,
+        r#""@3:6-12""#,
+        &[(0, 2 * GIB, 0), (4 * GIB, 18 * GIB - 128 * MIB, 2 * GIB)],
+    );
+    let mut other = machine.map.layouts[0].clone();
+    other.name = "other".into();
+    other.bank[2] = 1 << 15 | 1 << 20;
+    other.bank[3] = 1 << 16 | 1 << 19;
+    other.row.push(Term {
+        at: 17,
+        mask: 1 << 34,
+    });
+    machine.map.layouts[0].name = "most".into();
+    machine.map.layouts.push(other);
+    machine.map.ranges.push(MapRange {
+        start: 18 * GIB - 128 * MIB,
+        end: 18 * GIB,
+        node: 0,
+        base: 16 * GIB,
+        layout: 1,
+    });
+    for seed in 1..=8 {
+        let found = run(&machine, SimPool::everywhere(), Noise::LOW, seed);
+        assert!(!judged(&machine, &found, &format!("seed {seed}")));
+    }
+}
+
 /// What the host bridge says closes the border where no page can; what it says wrongly is
 /// denied.
 #[test]

@@ -1,4 +1,4 @@
-//! A pair for every part of memory against lines whose banks are known.
+//! Lines of every part of memory against lines whose banks are known.
 //!
 //! A proof draws its pairs from anywhere, so that a small part of memory in which
 //! the map is wrong costs it few of them. Here each part of memory and each huge
@@ -21,13 +21,18 @@ const HUGE: u32 = 21;
 /// Anchors a bank, and lines drawn for them, at most.
 const ANCHORS: usize = 8;
 const MOST_DRAWN: usize = 1 << 16;
-/// Odds at which a pair is judged.
+/// Odds at which a pair is judged, and at which a line that denies the map is believed.
 const ODDS: f64 = 300.0;
+const SURE: f64 = 100_000.0;
 /// By how many pairs a line's bank is decided, and after how many it is left open.
 const VOTES: i32 = 2;
 const MOST_VOTES: usize = 8;
-/// Lines of a part that must all contradict before the part is called wrong.
-const LINES: u32 = 3;
+/// Lines of a piece that must lie where the map says, and that are tried for them. Where a
+/// function is another, half of the lines lie there all the same.
+const LINES: u32 = 2;
+const TRIED: u32 = 3;
+/// Share of the parts that are elsewhere which so many lines show.
+const SHOWN: f64 = 0.75;
 
 /// Lines whose banks are known.
 pub struct Anchors(HashMap<InWay, Vec<u64>>);
@@ -75,12 +80,23 @@ impl Anchors {
         line: u64,
         bank: InWay,
     ) -> Result<Option<bool>, Stop> {
+        self.at_odds(meter, line, bank, ODDS)
+    }
+
+    /// As [`Anchors::holds`], each pair at these odds.
+    fn at_odds(
+        &self,
+        meter: &mut Meter<'_>,
+        line: u64,
+        bank: InWay,
+        odds: f64,
+    ) -> Result<Option<bool>, Stop> {
         let mut votes: i32 = 0;
         for _ in 0..MOST_VOTES {
             let Some(anchor) = self.pick(meter, line, bank) else {
                 return Ok(None);
             };
-            votes += match meter.rejects(line, anchor, ODDS)? {
+            votes += match meter.rejects(line, anchor, odds)? {
                 Some(false) => 1,
                 Some(true) => -1,
                 None => 0,
@@ -96,11 +112,11 @@ impl Anchors {
 /// How the parts of memory stood up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
-    /// Parts of memory, and those of them that no page measured lies in.
+    /// Parts of memory.
     pub parts: u32,
-    /// Those of them that no page measured lies in.
+    /// Those of them of which nothing was told: no page measured lies there, say.
     pub bare: u32,
-    /// Pairs that were measured.
+    /// Parts and huge pages that were measured.
     pub pairs: u32,
     /// Memory that contradicted, between the nearest lines that did not.
     #[serde(skip)]
@@ -113,12 +129,13 @@ impl Swept {
     #[must_use]
     pub fn may_be_wrong(&self) -> f64 {
         let measured = self.parts.saturating_sub(self.bare);
-        (3.0 / f64::from(measured.max(3)) + f64::from(self.bare) / f64::from(self.parts.max(1)))
-            .min(1.0)
+        (3.0 / (SHOWN * f64::from(measured.max(4)))
+            + f64::from(self.bare) / f64::from(self.parts.max(1)))
+        .min(1.0)
     }
 }
 
-/// Measures a pair for each part of `ranges` and each huge page of the pool there.
+/// Measures lines of each part of `ranges` and each huge page of the pool there.
 ///
 /// # Errors
 /// When the deadline has passed.
@@ -158,7 +175,7 @@ pub fn sweep_into(
             let end = (at + part).min(range.end);
             let pieces = pieces(meter, &between(at, end));
             swept.parts += 1;
-            swept.bare += u32::from(pieces.is_empty());
+            let mut is_told = false;
             for piece in pieces {
                 let stood = stands(meter, model, anchors, &piece);
                 // A gap ends where a line holds, or where the time is up.
@@ -170,8 +187,10 @@ pub fn sweep_into(
                     Some(true) => (good, bad) = (piece.end, false),
                     Some(false) => bad = true,
                 }
+                is_told = true;
                 swept.pairs += 1;
             }
+            swept.bare += u32::from(!is_told);
             at = end;
         }
         if bad {
@@ -200,35 +219,50 @@ fn pieces(meter: &Meter<'_>, part: &RamRange) -> Vec<RamRange> {
     }
 }
 
-/// Whether a piece lies where the model says: one pair that conflicts says so, and
-/// several lines that never do deny it; `None`: not to be told.
+/// Whether a piece lies where the model says: several lines say so, and one denies it;
+/// `None`: not to be told.
 fn stands(
     meter: &mut Meter<'_>,
     model: &Model,
     anchors: &Anchors,
     piece: &RamRange,
 ) -> Result<Option<bool>, Stop> {
-    let mut denied = 0;
-    for _ in 0..LINES {
+    let mut held = 0;
+    for _ in 0..TRIED {
         let Ok(line) = meter.random(piece) else {
             return Ok(None);
         };
         let Some(bank) = model.bank(line) else {
             return Ok(None);
         };
-        if denied == 0 {
-            let Some(anchor) = anchors.pick(meter, line, bank) else {
-                continue;
-            };
-            if meter.is_conflict(line, anchor, ODDS)? {
-                return Ok(Some(true));
-            }
-        }
-        match anchors.holds(meter, line, bank)? {
-            Some(true) => return Ok(Some(true)),
-            Some(false) => denied += 1,
+        match lies(meter, anchors, line, bank)? {
+            Some(true) => held += 1,
+            Some(false) => return Ok(Some(false)),
             None => {}
         }
+        if held == LINES {
+            return Ok(Some(true));
+        }
     }
-    Ok((denied > 1).then_some(false))
+    Ok(None)
+}
+
+/// Whether a line lies in a bank: a pair that conflicts says so, and several that never do
+/// deny it.
+fn lies(
+    meter: &mut Meter<'_>,
+    anchors: &Anchors,
+    line: u64,
+    bank: InWay,
+) -> Result<Option<bool>, Stop> {
+    let Some(anchor) = anchors.pick(meter, line, bank) else {
+        return Ok(None);
+    };
+    if meter.is_conflict(line, anchor, ODDS)? {
+        return Ok(Some(true));
+    }
+    match anchors.holds(meter, line, bank)? {
+        Some(false) => anchors.at_odds(meter, line, bank, SURE),
+        told => Ok(told),
+    }
 }
