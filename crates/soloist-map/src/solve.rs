@@ -72,6 +72,18 @@ pub struct Solved {
 }
 
 impl Solved {
+    /// What of `text`, the rows that were solved, the map does not stand on, in sentences.
+    #[must_use]
+    pub fn unused(&self, text: &str) -> Vec<String> {
+        let lines: Vec<String> = self.left_out.iter().map(ToString::to_string).collect();
+        let said = |what: &str, which: &[String]| {
+            (!which.is_empty()).then(|| format!("{what} {}.", which.join(", ")))
+        };
+        let lines = said("Left out, since they contradict all others: lines", &lines);
+        let columns = said("Columns that were passed over:", &rows::passed_over(text));
+        lines.into_iter().chain(columns).collect()
+    }
+
     /// What was shown, in words: `bits 6-19 by 3 sets of rows, 20-33 by 2`.
     #[must_use]
     pub fn shown(&self) -> String {

@@ -33,21 +33,10 @@ pub fn run(args: &Solve, ctx: &Ctx) -> Result<ExitCode> {
     let rows = solve::parse_rows(&given).map_err(|e| e.of_file(named()))?;
     let solved = solve::solve(&rows).map_err(|e| e.of_file(named()))?;
     let open: Vec<String> = solved.open.iter().map(|&f| gf2::show(f)).collect();
-    let lines: Vec<String> = solved.left_out.iter().map(ToString::to_string).collect();
     let mut notes = vec![format!("Solved from {} decodes.", solved.rows)];
-    if !lines.is_empty() {
-        let left_out = format!(
-            "Left out, since they contradict all others: lines {}.",
-            lines.join(", ")
-        );
-        errln!("{}: {left_out}", args.file.display());
-        notes.push(left_out);
-    }
-    let passed = solve::passed_over(&given);
-    if !passed.is_empty() {
-        let passed = format!("Columns that were passed over: {}.", passed.join(", "));
-        errln!("{}: {passed}", args.file.display());
-        notes.push(passed);
+    for unused in solved.unused(&given) {
+        errln!("{}: {unused}", args.file.display());
+        notes.push(unused);
     }
     notes.push(solved.shown());
     notes.extend(solved.notes.clone());
