@@ -21,7 +21,7 @@ int sol_command_may(const char *what, const char *page, size_t count)
 		return sol_deny(-E2BIG,
 				  "%s: more than %u bytes in one write",
 				  what, SOL_FILE_SIZE - 2);
-	/* Whatever reads the text would stop there, and the rest be lost. */
+	/* A parser would stop there, and lose the rest. */
 	if (count && strnlen(page, count) < count)
 		return sol_deny(-EINVAL, "%s: a NUL byte is no text", what);
 	return 0;

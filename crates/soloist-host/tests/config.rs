@@ -107,7 +107,7 @@ fn a_group_of_the_file_lasts() {
                 bandwidth = '500MB/s'\ncpus = '0-1'\n";
     let plan = steps(&machine, &Config::parse(text).unwrap(), false);
     assert_eq!(told(&plan), ["  groups/core0/ephemeral: 1 -> 0"]);
-    // What a refused command puts back goes as it did.
+    // A refused command puts groups back, and these go as they did.
     let group = control(&machine).group("core0").unwrap();
     let before = GroupConfig::now(&group).unwrap();
     group.set_exhaust(Exhaust::Spill).unwrap();

@@ -189,7 +189,7 @@ fn a_hook_that_is_taken_is_seen() {
         hooks.found,
         "something else hooks handle_mm_fault, copy_string_kernel"
     );
-    // What only looks on leaves it free.
+    // A tracer that only looks on leaves it free.
     for (flags, status) in [
         ("    D   \n\tdirect-->bpf_trampoline_1", Status::Fail),
         ("    D O \n\tdirect(jmp)-->bpf_trampoline_1", Status::Fail),

@@ -97,7 +97,7 @@ fn traced() -> String {
         .to_owned()
 }
 
-/// What took longer than is proved makes the proof worth nothing on that host.
+/// A job that took longer than is proved makes the proof worth nothing on that host.
 #[test]
 fn a_measurement_refutes_a_proof() {
     let dir = TempDir::new().unwrap();

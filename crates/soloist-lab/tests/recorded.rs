@@ -214,7 +214,7 @@ fn what_cannot_be_played_is_said_with_its_line() {
     }
 }
 
-/// What a recording did was read with the file: another one is another file's.
+/// The recording was read with the file: another one is another file's.
 #[test]
 fn a_recording_is_no_input_that_changes() {
     let dir = tempfile::tempdir().unwrap();

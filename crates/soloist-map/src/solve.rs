@@ -72,7 +72,7 @@ pub struct Solved {
 }
 
 impl Solved {
-    /// What of `text`, the rows that were solved, the map does not stand on, in sentences.
+    /// Returns in sentences which parts of `text` the map does not stand on.
     #[must_use]
     pub fn unused(&self, text: &str) -> Vec<String> {
         let lines: Vec<String> = self.left_out.iter().map(ToString::to_string).collect();

@@ -39,7 +39,7 @@ impl<'a> ProfiledSet<'a> {
     /// nothing of the task's. Of these each request is counted that there is time for.
     pub(crate) fn profile(&self, i: usize, costs: &Costs) -> Profile {
         let (task, known) = (&self.set.tasks[i], self.profiles[i]);
-        // What others of its core put out between its jobs comes from memory again.
+        // Lines that others of its core put out between its jobs come from memory again.
         let lost = match self.set.shares_core(i) && !self.is_played_cold(i) {
             true => self.kept(i, costs),
             false => 0,

@@ -115,7 +115,7 @@ pub struct Plan {
     pub analysis: Vec<Answer>,
     /// Changes that would make it hold.
     pub relaxations: Vec<Relaxation>,
-    /// What was measured and the proof calls impossible, in words.
+    /// Measurements that the proof calls impossible, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refuted: Vec<String>,
     /// Costs of a line of a co-runner here.

@@ -427,7 +427,7 @@ fn a_list_of_functions_says_where_offsets_are_no_addresses() {
     assert_eq!(said("zen2", "hex"), "");
 }
 
-/// What is not of the map is the machine's all the same.
+/// Tables that are not the map's are the machine's all the same.
 #[test]
 fn a_machine_file_stays_whole() {
     for name in ["sapphire-rapids", "raspberry-pi-5"] {

@@ -135,7 +135,7 @@ int main(void)
 	guest_run_on(sysconf(_SC_NPROCESSORS_ONLN) - 1);
 	write_map(before);
 	guest_write("lists", "drain");
-	/* What is left of the node is for the kernel, and for page cache. */
+	/* The kernel and page cache get the rest of the node. */
 	pinned = pin((kernel_number(NODE1, "Node 1 MemFree") - (280 << 10)) << 10);
 	if (!pinned) {
 		guest_skip("stuck", "no io_uring");

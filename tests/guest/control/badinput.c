@@ -66,7 +66,7 @@ static void one(const char *dir, const char *file, const char *value)
 	bytes(dir, file, value, strlen(value));
 }
 
-/* What follows a NUL would be lost: nothing of such a text counts. */
+/* The text behind a NUL would be lost: nothing of such a text counts. */
 static void with_nul(const char *dir, const char *file, const char *word)
 {
 	char text[64];

@@ -108,7 +108,7 @@ static void stranger(const char *name, int how)
 		    what, "moved %lld, %lld are still held", report("moved"),
 		    held());
 	snprintf(what, sizeof(what), "evict-%s-kernel", name);
-	/* What it took itself on the way is not the kernel's. */
+	/* Frames that it took itself on the way are not the kernel's. */
 	guest_check(report("kernel") <= kernels + 32, what,
 		    "the kernel had %lld frames, %lld in the report", kernels,
 		    report("kernel"));

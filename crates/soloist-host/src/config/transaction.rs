@@ -64,7 +64,7 @@ impl<'a> Transaction<'a> {
         map.map(AddrMap::name)
     }
 
-    /// What is to be loaded first, in words; `None`: nothing.
+    /// Returns in words which part is to be loaded first; `None`: none.
     #[must_use]
     pub fn first(&self) -> Option<String> {
         let map = self.loads().map(|map| format!("module and map of {map}"));

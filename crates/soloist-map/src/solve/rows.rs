@@ -22,7 +22,7 @@ pub struct Row {
     pub values: [u32; 5],
 }
 
-/// What a column holds: the address, the node, a field from 2 on, or the bank group.
+/// The kinds of columns: the address, the node, a field from 2 on, or the bank group.
 const ADDRESS: usize = 0;
 const NODE: usize = 1;
 const BANK: usize = 4;
@@ -146,7 +146,7 @@ fn skip_empty(text: &str, mut at: usize) -> usize {
     at.min(text.len())
 }
 
-/// What a column holds, by its name; `None`: passed over.
+/// Returns the kind of a column by its name; `None`: it is passed over.
 fn column(name: &str) -> Option<usize> {
     match name.to_ascii_lowercase().as_str() {
         "address" | "addr" | "physical" | "physaddr" | "physicaladdr" | "pa" => Some(ADDRESS),
@@ -161,7 +161,7 @@ fn column(name: &str) -> Option<usize> {
     }
 }
 
-/// What each cell of a row holds.
+/// Returns the kind of each cell of a row.
 fn parse_header(cells: &[&str]) -> Result<Vec<Option<usize>>, String> {
     let columns: Vec<Option<usize>> = cells.iter().map(|cell| column(cell)).collect();
     if !columns.contains(&Some(ADDRESS)) {

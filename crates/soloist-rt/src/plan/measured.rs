@@ -7,7 +7,7 @@ use super::Plan;
 use crate::analysis::response::Answer;
 use crate::tasks::Release;
 
-/// What the record shows of another task than the plan's, in words; `None`: nothing.
+/// Says in which way the record is of another task than the plan's; `None`: in none.
 #[must_use]
 pub fn unlike(plan: &Plan, seen: &Measured) -> Option<String> {
     timed(plan, seen).find_map(|(answer, release, thread)| {

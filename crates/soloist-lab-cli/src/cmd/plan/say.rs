@@ -51,7 +51,7 @@ pub fn head(plan: &Plan, file: &str, rests: &[String]) -> String {
     lines.iter().map(line).collect::<String>() + "\n"
 }
 
-/// Who misses, and what would be enough; and what was measured against the proof.
+/// Says which tasks miss and how much would be enough, and what was measured against the proof.
 pub fn misses(plan: &Plan) -> Vec<String> {
     let missing = plan.relaxations.iter().map(ToString::to_string);
     missing.chain(plan.refuted.iter().cloned()).collect()

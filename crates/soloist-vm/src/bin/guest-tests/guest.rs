@@ -19,7 +19,7 @@ pub struct Guest {
     pub spec: Spec,
 }
 
-/// What the table has a kernel booted with.
+/// Words with which the table has a kernel booted.
 #[derive(Clone, Copy)]
 pub struct Boot<'a> {
     pub cpu: Option<&'a str>,
