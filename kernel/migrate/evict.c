@@ -106,11 +106,11 @@ static bool avoided(const struct eviction *e, u64 pfn)
 	return cell != SOL_NO_CELL && test_bit(cell, e->avoid);
 }
 
-/* Has the node of @page a frame where a page may go? If not, the kernel offers none. */
-static bool has_room(const struct eviction *e, const struct page *page)
+/* Has node @nid a frame where a page may go? If not, the kernel offers none. */
+static bool has_room(const struct eviction *e, int nid)
 {
 	const struct sol_map *map = sol_store.map;
-	u32 first, n = sol_map_node_cells(map, page_to_nid(page), &first), i;
+	u32 first, n = sol_map_node_cells(map, nid, &first), i;
 
 	for (i = first; i < first + n; i++)
 		if (!test_bit(i, e->avoid) &&
@@ -138,7 +138,10 @@ static void lend_spares(struct eviction *e)
 		free_spares(e);
 }
 
-/* A quarter of what is free on node @nid: others need memory, too. */
+/*
+ * A quarter of what is free on node @nid, since others need memory, too; none where no page
+ * may go.
+ */
 static void spares_of(struct eviction *e, int nid)
 {
 	struct zone *zones = NODE_DATA(nid)->node_zones;
@@ -150,21 +153,25 @@ static void spares_of(struct eviction *e, int nid)
 	free_spares(e);
 	for (i = 0; i < MAX_NR_ZONES; i++)
 		n_free += zone_page_state(&zones[i], NR_FREE_PAGES);
-	e->spares_max = max_t(u64, SPARES_MIN, n_free / 4);
+	e->spares_max = has_room(e, nid) ? max_t(u64, SPARES_MIN, n_free / 4) : 0;
 	e->spares_nid = nid;
 }
 
-/*
- * List @page, which the kernel offered, if it is of the group's colours. Return: it is gone.
- */
-static bool list_offered(struct eviction *e, struct page *page)
+/* To list the one frame of @page. */
+static struct sol_refill refill_of(const struct page *page)
 {
-	u64 pfn = page_to_pfn(page);
-	struct sol_refill f = {
-		.cell = sol_map_cell(sol_store.map, pfn),
+	return (struct sol_refill){
+		.cell = sol_map_cell(sol_store.map, page_to_pfn(page)),
 		.node = page_to_nid(page),
 		.want = 1,
 	};
+}
+
+/* List @page, which the kernel offered, if it is of the group's colours. Return: it is gone. */
+static bool list_offered(struct eviction *e, struct page *page)
+{
+	struct sol_refill f = refill_of(page);
+	u64 pfn = page_to_pfn(page);
 	int users;
 	bool ours;
 
@@ -189,13 +196,13 @@ static bool list_offered(struct eviction *e, struct page *page)
 static struct page *evict_target(struct page *src, void *ctx)
 {
 	struct eviction *e = ctx;
-	u64 offered = has_room(e, src) ? 0 : U64_MAX;
 	struct page *page;
+	u64 offered = 0;
 
 	spares_of(e, page_to_nid(src));
-	for (; offered < e->spares_max && !sol_job_over(&evict_job); offered++) {
-		if (e->n_spare == e->spares_max)
-			break;
+	/* Listed ones are no spares: without a count of all there would be no end. */
+	while (offered++ < e->spares_max && e->n_spare < e->spares_max &&
+	       !sol_job_over(&evict_job)) {
 		page = alloc_pages_node(e->spares_nid,
 					GFP_HIGHUSER_MOVABLE | __GFP_THISNODE |
 					__GFP_NORETRY | __GFP_NOWARN, 0);
@@ -222,14 +229,11 @@ static struct page *evict_target(struct page *src, void *ctx)
 static bool list_frame(struct eviction *e, u64 pfn)
 {
 	struct page *page = pfn_to_online_page(pfn);
-	struct sol_refill f = {
-		.cell = sol_map_cell(sol_store.map, pfn),
-		.want = 1,
-	};
+	struct sol_refill f;
 
 	if (!page)
 		return false;
-	f.node = page_to_nid(page);
+	f = refill_of(page);
 	if (!sol_refill_zone_ok(&f, page_zone(page)))
 		return false;
 	sol_refill_take(&f, pfn);
