@@ -74,30 +74,34 @@ static u32 refill(u32 cell, u32 want)
 	return sol_refill(cell, want, &budget);
 }
 
-/* Make frames of @cell free. Return: there may be more. */
-static bool evacuate(struct sol_evacuation *e, u32 cell, u32 want, u32 *got)
+/*
+ * List frames of @cell: at @first free ones; if there are none, some that can be made free.
+ * @got: becomes how many. Return: there may be more of those.
+ */
+static bool list_some(struct sol_evacuation *e, u32 cell, bool first, u32 *got)
 {
-	u32 budget = PART;
+	u32 want = SOL_REFILL_MAX, budget = PART;
 
-	*got = sol_evacuate(e, cell, want, false, &budget);
+	*got = 0;
+	if (first) {
+		want = zeroing() ? sol_refill_batch(cell) : 1;
+		*got = refill(cell, want);
+	}
+	if (!*got)
+		*got = sol_evacuate(e, cell, want, false, &budget);
 	return !*got && budget < PART && sol_evacuate_in_round(cell);
 }
 
-/* One free frame, or else one that can be made free. Return: there may be more. */
+/* As list_some(), but where frames are zeroed @got becomes whether one was. */
 static bool try_reserve(struct sol_evacuation *e, u32 cell, bool first, u32 *got)
 {
-	u32 want = zeroing() ? sol_refill_batch(cell) : 1;
 	bool more = false;
 
-	*got = 0;
-	if (!zeroing() || !sol_store.cell[cell].listed[0]) {
-		if (first)
-			*got = refill(cell, want);
-		if (!*got)
-			more = evacuate(e, cell, first ? want : SOL_REFILL_MAX, got);
-	}
-	if (zeroing())
-		*got = zero_one(cell);
+	if (!zeroing())
+		return list_some(e, cell, first, got);
+	if (!sol_store.cell[cell].listed[0])
+		more = list_some(e, cell, first, got);
+	*got = zero_one(cell);
 	return more;
 }
 
