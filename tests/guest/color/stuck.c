@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB	(1ul << 20)
-#define NODE1	"/sys/devices/system/node/node1/meminfo"
 #define GROUP	"groups/stuck/"
 
 /* Half of a node is a bank set, and has no other colours: a walk goes over 512 MiB. */
@@ -28,29 +26,6 @@ static void write_map(const char *before)
 	free(copy);
 	if (guest_take_map(text))
 		guest_die("map: %s", guest_status());
-}
-
-/* A child that has @bytes, wherever the kernel has room: in CMA, too. */
-static pid_t stranger(size_t bytes)
-{
-	int ready[2];
-	pid_t pid;
-	char c;
-
-	if (pipe(ready))
-		guest_die("pipe");
-	pid = fork();
-	if (!pid) {
-		guest_touch(guest_map_anon(bytes), bytes);
-		if (write(ready[1], "", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	close(ready[1]);
-	if (read(ready[0], &c, 1) != 1)
-		guest_die("the stranger ended");
-	close(ready[0]);
-	return pid;
 }
 
 /* Page cache in all memory that is free; a child of lib/busy-memory keeps it. */
@@ -97,62 +72,75 @@ static int touches(long long frames)
 	return status;
 }
 
-/* Free frames of CMA, which no list takes; 0: there is no CMA. */
-static long long free_cma(void)
+/* Frames that nobody has, and nearly all that page cache has: the last ones lie far apart. */
+static long long most_of_all(void)
 {
-	return kernel_number("/proc/vmstat", "nr_free_cma");
-}
+	long long pinned = holds("pinned"), cache = holds("cache");
+	long long nobodys = holds("free") + holds("listed");
 
-static void behind_pinned(void)
-{
-	long long pinned = holds("pinned"), cache = holds("cache"), nobodys, cma = free_cma();
-	int status;
-
-	nobodys = holds("free") + holds("listed");
 	printf("# %lld frames are pinned, %lld page cache, %lld nobody's\n", pinned, cache,
 	       nobodys);
 	guest_check(pinned > 50000 && cache > 1000, "stuck-is-full", "%lld and %lld", pinned,
 		    cache);
-	status = touches(nobodys + cache / 2);
+	return nobodys + cache / 4 * 3;
+}
+
+static void faults_go_on(void)
+{
+	pid_t cache = fill_with_cache();
+	int status = touches(most_of_all());
+
 	guest_check(!status && !guest_stat(GROUP "stats", "exhausted"), "stuck-fault-goes-on",
 		    "status %#x, exhausted %lld times", status,
 		    guest_stat(GROUP "stats", "exhausted"));
-	printf("# %lld frames in use were looked at; %lld of CMA came free\n",
-	       guest_stat(GROUP "stats", "looked"), free_cma() - cma);
-	/* Others have what the member left. */
+	printf("# %lld frames in use were looked at\n", guest_stat(GROUP "stats", "looked"));
 	guest_write("lists", "drain");
-	guest_check(!guest_writef(GROUP "reserve", "%lld", (nobodys + cache / 4) * GUEST_PAGE),
+	kill(cache, SIGKILL);
+	waitpid(cache, NULL, 0);
+}
+
+static void reserve_is_met(void)
+{
+	pid_t cache = fill_with_cache();
+
+	guest_check(!guest_writef(GROUP "reserve", "%lld", most_of_all() * GUEST_PAGE),
 		    "stuck-reserve-is-met", "%s", guest_status());
+	kill(cache, SIGKILL);
+	waitpid(cache, NULL, 0);
+}
+
+static long long free_kib(int node)
+{
+	char file[64], key[32];
+
+	snprintf(file, sizeof(file), "/sys/devices/system/node/node%d/meminfo", node);
+	snprintf(key, sizeof(key), "Node %d MemFree", node);
+	return kernel_number(file, key);
 }
 
 int main(void)
 {
+	/* No list takes x86's ZONE_DMA, which is on node 0, nor CMA, which is on the last one. */
+	int node = kernel_number("/proc/vmstat", "nr_free_cma") > 0 ? 0 : 1;
 	char before[4096];
-	pid_t pinned, other, cache;
+	pid_t pinned;
 
 	strcpy(before, guest_read("map"));
-	/* The last node has the CMA that some kernels have. */
-	guest_run_on(sysconf(_SC_NPROCESSORS_ONLN) - 1);
+	guest_run_on(node ? sysconf(_SC_NPROCESSORS_ONLN) - 1 : 0);
 	write_map(before);
 	guest_write("lists", "drain");
 	/* The kernel and page cache get the rest of the node. */
-	pinned = pin((kernel_number(NODE1, "Node 1 MemFree") - (280 << 10)) << 10);
+	pinned = pin((free_kib(node) - (160 << 10)) << 10);
 	if (!pinned) {
 		guest_skip("stuck", "no io_uring");
 		goto out;
 	}
-	printf("# CMA has %lld free frames\n", free_cma());
-	other = stranger(120 * MIB);
-	cache = fill_with_cache();
-	guest_group("stuck", "2");
+	guest_group("stuck", node ? "2" : "0");
 	if (guest_write(GROUP "exhaust", "fail"))
 		guest_die("exhaust: %s", guest_status());
-	behind_pinned();
+	faults_go_on();
+	reserve_is_met();
 	guest_ungroup("stuck");
-	kill(cache, SIGKILL);
-	waitpid(cache, NULL, 0);
-	kill(other, SIGKILL);
-	waitpid(other, NULL, 0);
 	unpin(pinned);
 out:
 	guest_write("lists", "drain");

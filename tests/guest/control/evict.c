@@ -176,7 +176,7 @@ static void near(void)
 	int err;
 
 	printf("# %ld pages in the way, node 0 has %lld KiB\n", before,
-	       kernel_number(NODE0_MEMINFO, "Node 0 MemFree"));
+	       kernel_number(NODE0, "Node 0 MemFree"));
 	err = evict();
 	after = servant_in(&s, SET);
 	far = servant_far(&s) + servant_far(&b);

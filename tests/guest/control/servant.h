@@ -39,6 +39,7 @@ enum {
 	SERVE_LEAVING = 128,	/* it stops filling when node 0 is nearly full */
 };
 
+#define NODE0	"/sys/devices/system/node/node0/meminfo"
 
 /*
  * Ten MiB above the lowest watermark: a task that asks for a page gets it, one that asks for
@@ -47,7 +48,7 @@ enum {
  */
 static inline bool node0_nearly_full(void)
 {
-	long long free = kernel_number(NODE0_MEMINFO, "Node 0 MemFree");
+	long long free = kernel_number(NODE0, "Node 0 MemFree");
 
 	return free < 256 << 10 && free <= kernel_watermarks("min", 0) + (10 << 10);
 }

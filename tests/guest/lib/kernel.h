@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NODE0_MEMINFO	"/sys/devices/system/node/node0/meminfo"
-
 /* Write a setting. 0 or -errno; many kernels lack some. */
 static inline int set_kernel(const char *path, const char *value)
 {
