@@ -77,7 +77,7 @@ pub trait Stream {
     }
 }
 
-/// What a core's time since its first mark was spent on: the four parts add up
+/// How a core spent its time since its first mark: the four parts add up
 /// to it exactly (for a core that was cut off: up to when it last went on).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Account {

@@ -11,8 +11,8 @@
 //!
 //! [`check`] plays the plan on the model. [`config`] writes it for `soloist apply`,
 //! with the [`event`] that counts its limits' lines, and [`host`] compares it with a
-//! host, [`measured`] with what was measured there. [`evidence`] is a document of it, with its [`inputs`] and its [`grounds`].
-//! [`refusal`] says why there can be no plan at all.
+//! host, [`measured`] with what was measured there. [`evidence`] is a document of it, with its
+//! [`inputs`] and its [`grounds`]. [`refusal`] says why there can be no plan at all.
 
 mod alone;
 mod build;

@@ -123,23 +123,25 @@ impl TestPlan {
         std::iter::once(test.to_owned()).chain(busy).collect()
     }
 
+    fn row(&self, kernel: &str) -> Option<&Row> {
+        self.kernels.iter().find(|row| row.kernel == kernel)
+    }
+
     /// The processor that the table has for `kernel`.
     #[must_use]
     pub fn cpu(&self, kernel: &str) -> Option<&str> {
-        let row = self.kernels.iter().find(|row| row.kernel == kernel)?;
-        row.cpu.as_deref()
+        self.row(kernel)?.cpu.as_deref()
     }
 
     /// The words that the table has for the command line of `kernel`.
     #[must_use]
     pub fn append(&self, kernel: &str) -> Option<&str> {
-        let row = self.kernels.iter().find(|row| row.kernel == kernel)?;
-        row.append.as_deref()
+        self.row(kernel)?.append.as_deref()
     }
 
     /// Whether `test` runs on `kernel`; on one that is not in the table, all do.
     pub fn runs(&self, kernel: &str, test: &str) -> bool {
-        let Some(row) = self.kernels.iter().find(|row| row.kernel == kernel) else {
+        let Some(row) = self.row(kernel) else {
             return true;
         };
         let sets = [("core", &self.core), ("short", &self.short)];

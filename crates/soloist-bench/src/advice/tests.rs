@@ -600,7 +600,7 @@ fn a_channel_that_pages_cant_have_is_not_there() {
     assert!(channel(&Facts::default()).is_there);
 }
 
-/// What is advised of channels where co-runners on the other side of a function save 30 % of an
+/// The advice on channels where co-runners on the other side of a function save 30 % of an
 /// access, and these functions are known to choose the channel.
 fn channel_item(function: &str, shown: bool, by_throughput: &[&str]) -> Item {
     let mut of = report(16, 20.0);

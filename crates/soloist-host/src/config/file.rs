@@ -240,7 +240,7 @@ impl Config {
         Self::beside(control, |_| false)
     }
 
-    /// What holds now, with those groups of one command too that are `wanted`.
+    /// As [`Config::now`], with those groups of one command, too, that are `wanted`.
     pub(super) fn beside(
         control: &Control,
         wanted: impl Fn(&str) -> bool,

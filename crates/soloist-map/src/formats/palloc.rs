@@ -2,8 +2,8 @@
 //!
 //! Its README sets them by `echo 0x1e000 > /sys/kernel/debug/palloc/palloc_mask`,
 //! each bit a function, and `echo xor 13 17 > .../control`, which joins bit 17 to
-//! bit 13. A bit has one other: the last one holds. Newer patches read a `map.txt` (format `bits`) and
-//! show it in `control` as `bank_bits[0]: 13 17`.
+//! bit 13. A bit has one other: the last one holds. Newer patches read a `map.txt` (format
+//! `bits`) and show it in `control` as `bank_bits[0]: 13 17`.
 //!
 //! The same mask colours a cache, with the bits of its set. PALLOC takes pages, so bits
 //! below a page choose none of them: a mask that has some was made for a cache. One

@@ -32,10 +32,11 @@ const MAX_BANK_GROUPS: u64 = 16;
 
 /// Reads CSV: a header that names its columns (`address`, `node`, `channel`,
 /// `rank`, `bankgroup`, `bank`, `row`, `column`, in any order; others are
-/// [passed over](passed_over)), then one decode a line, numbers decimal or 0x. Cells are apart by commas,
-/// semicolons or tabs, whichever the header has, and may stand in quotation
-/// marks. Lines that begin with `#` are comments. Fields that the file lacks
-/// are 0 everywhere. Bank groups are the low bits of the bank. A row that comes again is passed over: it confirms nothing.
+/// [passed over](passed_over)), then one decode a line, numbers decimal or 0x.
+/// Cells are apart by commas, semicolons or tabs, whichever the header has, and
+/// may stand in quotation marks. Lines that begin with `#` are comments. Fields
+/// that the file lacks are 0 everywhere. Bank groups are the low bits of the
+/// bank. A row that comes again is passed over: it confirms nothing.
 ///
 /// # Errors
 /// With the line.

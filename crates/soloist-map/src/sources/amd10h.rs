@@ -71,7 +71,7 @@ pub enum AmdError {
     Family {
         /// F0x0 (vendor and device) or F3xFC (CPUID).
         register: &'static str,
-        /// What it holds.
+        /// Its value.
         found: u32,
     },
     /// Memory whose banks lie elsewhere.
@@ -94,7 +94,7 @@ pub enum AmdError {
     Hole {
         /// Node.
         node: u8,
-        /// What is subtracted (DramHoleOffset), bytes.
+        /// DramHoleOffset, which is subtracted from addresses above it, bytes.
         offset: u64,
         /// The hole's first byte.
         hole: u64,

@@ -118,7 +118,7 @@ pub fn draw(platform: &Platform, how: Draw, seed: u64) -> (TaskSet, Vec<Profile>
             let waiting = rng.gen_range(WAITING.0.ln()..WAITING.1.ln()).exp();
             let lines = (wcet as f64 * waiting) as u64 / costs.miss_ps.max(1);
             task.wcet = Time(wcet);
-            // What it asks of its caches is known, as of a program that is played from empty ones.
+            // Its accesses are all known, as of a program that is played from empty caches.
             task.behaviour = Behaviour::Program {
                 kind: ProgramKind::Stream,
                 ipc: 1.0,

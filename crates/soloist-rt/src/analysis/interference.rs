@@ -54,11 +54,12 @@
 //! # Assumptions
 //! Everything in DRAM, all pages of a task on its core's node, no DMA, no SMI,
 //! no shared data; no stores past the caches where a core is limited, whose reads alone are
-//! counted, nor a longer time until it is stopped; no refreshes beyond the usual (`refresh_management`); FR-FCFS in which a
-//! bank's oldest request is passed at most `hit_cap` times; caches whose misses don't get
-//! more by being late; by the request-driven bound, no core that goes on writing without reading
-//! (it could, where its last level has fewer ways than its private caches), since a drain would
-//! not end; nor by a limit, which is of reads, and which a plan does not give there. The private caches' prefetcher may add to what is in flight and is
+//! counted, nor a longer time until it is stopped; no refreshes beyond the usual
+//! (`refresh_management`); FR-FCFS in which a bank's oldest request is passed at most `hit_cap`
+//! times; caches whose misses don't get more by being late; by the request-driven bound, no core
+//! that goes on writing without reading (it could, where its last level has fewer ways than its
+//! private caches), since a drain would not end; nor by a limit, which is of reads, and which a
+//! plan does not give there. The private caches' prefetcher may add to what is in flight and is
 //! counted there.
 
 use serde::Serialize;
@@ -188,10 +189,10 @@ impl CoRunner {
     fn limited(&self, costs: &Costs, window_ps: u64) -> Option<u64> {
         self.limit.map(|rate| {
             let budget = (u128::from(rate) * u128::from(PERIOD_PS)).div_ceil(1_000_000_000_000);
-            // Nothing but what it reads is counted, and each line may push out a dirty one of
-            // each cache. What it holds when it stops goes when the next period begins, and what
-            // is on its way then pushes lines out, within any budget or not; so do lines that it
-            // gives up until it has no room.
+            // The guard counts its reads alone, and each line may push out a dirty one of each
+            // cache. Lines that it holds when it stops leave when the next period begins. Lines
+            // on their way push others out, whatever the budget; so do lines that it gives up
+            // until it has no room.
             let each = 1 + costs.pushes;
             let beyond = costs.reads * each + costs.room;
             let all = (budget as u64).saturating_mul(each).saturating_add(beyond);

@@ -80,7 +80,7 @@ fn opened(ask: &Ask) -> Result<(Control, Option<Alone>)> {
 }
 
 fn say(difference: &Difference, applied: bool) -> Result<()> {
-    // Who applies it is told how to turn them off, where the tasks are started.
+    // `--apply` prints how to turn them off, beside the commands that start the tasks.
     let servers = match applied {
         true => &[],
         false => difference.servers.as_slice(),

@@ -19,7 +19,7 @@ pub struct Guest {
     pub spec: Spec,
 }
 
-/// Words with which the table has a kernel booted.
+/// The processor and the words of the command line that a kernel is booted with.
 #[derive(Clone, Copy)]
 pub struct Boot<'a> {
     pub cpu: Option<&'a str>,
