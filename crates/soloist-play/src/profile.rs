@@ -79,7 +79,7 @@ pub fn profile(part: &Part, platform: &Platform) -> Profile {
             }
             counts.asked += 1;
             counts.loads += u64::from(a.kind == Kind::Read);
-            counts.dependent += u64::from(a.dependent);
+            counts.dependent += u64::from(a.dependent && a.kind == Kind::Read);
             if llc.touch(line, false) {
                 continue;
             }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use soloist_memory::Platform;
 use soloist_play::import::{import, Format, ImportError, Imported, Target};
 use soloist_play::policy;
+use soloist_play::profile::profile;
 use soloist_play::replay::{load, Job, Part, Replay, WORN};
 use soloist_record::export::{self, export};
 use soloist_record::meta::Cache;
@@ -206,17 +207,36 @@ fn what_was_exported_comes_back() {
     assert_eq!(lines(&ramulator, 0).len(), 400);
 }
 
+/// One of ChampSim's: what it writes to and what it reads, registers and memory.
+fn instruction(ip: u64, registers: [u8; 2], store: u64, load: u64) -> Vec<u8> {
+    let mut bytes = vec![0; 64];
+    bytes[..8].copy_from_slice(&ip.to_le_bytes());
+    (bytes[10], bytes[12]) = (registers[0], registers[1]);
+    bytes[16..24].copy_from_slice(&store.to_le_bytes());
+    bytes[32..40].copy_from_slice(&load.to_le_bytes());
+    bytes
+}
+
+/// A store, too, may need the load before.
+#[test]
+fn a_profile_says_how_many_loads_need_the_load_before() {
+    let trace = [
+        instruction(0x40_0000, [3, 0], 0, 0x1000),
+        instruction(0x40_0004, [4, 3], 0x2000, 0),
+        instruction(0x40_0008, [5, 3], 0, 0x3000),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(dir.path(), "trace", &trace);
+    let out = dir.path().join("rec");
+    take(&[path], Format::Champsim, &out).unwrap();
+    let part = load(&out, 0, Lines::ALL).unwrap();
+    let platform = Platform::find("opteron-6128").unwrap();
+    assert_eq!(profile(&part, &platform).dependent, 50.0);
+}
+
 /// ChampSim's: registers say whether an address comes from the last load.
 #[test]
 fn instructions_of_champsim_go_through_the_private_caches() {
-    let instruction = |ip: u64, registers: [u8; 2], store: u64, load: u64| {
-        let mut bytes = vec![0; 64];
-        bytes[..8].copy_from_slice(&ip.to_le_bytes());
-        (bytes[10], bytes[12]) = (registers[0], registers[1]);
-        bytes[16..24].copy_from_slice(&store.to_le_bytes());
-        bytes[32..40].copy_from_slice(&load.to_le_bytes());
-        bytes
-    };
     let trace = [
         instruction(0x40_0000, [3, 0], 0, 0x1008),
         // Of register 3, through 4: waits for it.

@@ -44,6 +44,8 @@ pub struct Access {
     pub address: Registers,
     /// Registers that take what is loaded.
     pub loads: Registers,
+    /// Registers that are computed with what is loaded.
+    pub mixes: Registers,
     /// The register whose line it clears, if that is what it does.
     pub clears: Option<u8>,
 }
@@ -118,12 +120,8 @@ pub unsafe fn translate(
         if at == 0 {
             first = pc;
         }
-        let of_line = (host != 0)
-            .then(|| physical(host))
-            .flatten()
-            .map(|a| a / line);
-        if let Some(of_line) = of_line.filter(|l| lines.last() != Some(l)) {
-            lines.push(of_line);
+        if let Some(first) = (host != 0).then(|| physical(host)).flatten() {
+            add_lines(&mut lines, first, length as u64, line);
         }
         let seen = decoder.see(&bytes[..length], pc);
         repeats = seen.repeats.then_some(pc);
@@ -142,6 +140,7 @@ pub unsafe fn translate(
                 moves: before,
                 address: seen.address,
                 loads: seen.loads,
+                mixes: seen.mixes,
                 clears: seen.clears,
             },
         ));
@@ -157,6 +156,16 @@ pub unsafe fn translate(
             tail: moves.into(),
         },
         accesses,
+    }
+}
+
+/// The lines of an instruction, without that of another page: where it lies is not known.
+fn add_lines(lines: &mut Vec<u64>, first: u64, length: u64, line: u64) {
+    let last = (first + length - 1).min(first | 0xfff);
+    for of_line in first / line..=last / line {
+        if lines.last() != Some(&of_line) {
+            lines.push(of_line);
+        }
     }
 }
 
@@ -179,5 +188,31 @@ impl Decoder {
             Self::X86(decoder) => decoder.see(bytes, pc),
             Self::Arm64 => arm64::see(bytes),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines_of(instructions: &[(u64, u64)]) -> Vec<u64> {
+        let mut lines = Vec::new();
+        for &(first, length) in instructions {
+            add_lines(&mut lines, first, length, 64);
+        }
+        lines
+    }
+
+    #[test]
+    fn an_instruction_lies_in_the_line_of_its_last_byte_too() {
+        assert_eq!(lines_of(&[(0x38, 5), (0x3d, 5)]), [0, 1]);
+        assert_eq!(lines_of(&[(0x3d, 3)]), [0]);
+        assert_eq!(lines_of(&[(0x3d, 5), (0x42, 4)]), [0, 1]);
+        assert_eq!(lines_of(&[(0xfe, 4)]), [3, 4]);
+        assert_eq!(
+            lines_of(&[(0xffe, 4)]),
+            [63],
+            "the next page lies elsewhere"
+        );
     }
 }

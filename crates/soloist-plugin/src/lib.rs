@@ -64,8 +64,7 @@ struct Recorder {
     /// Why nothing is recorded, for people.
     blind: OnceLock<&'static str>,
     whose: Whose,
-    /// Of arm64.
-    general: OnceLock<qemu::General>,
+    registers: OnceLock<qemu::Registers>,
 }
 
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
@@ -149,7 +148,7 @@ impl Recorder {
             ram: OnceLock::new(),
             blind: OnceLock::new(),
             whose: Whose::default(),
-            general: OnceLock::new(),
+            registers: OnceLock::new(),
         })
     }
 
@@ -164,6 +163,13 @@ impl Recorder {
             self.blind.get_or_init(|| BLIND);
         }
         ram.physical(host)
+    }
+
+    /// The guest's registers. Called in a callback of a processor's.
+    fn registers(&self) -> &qemu::Registers {
+        // SAFETY: as the caller says.
+        self.registers
+            .get_or_init(|| unsafe { qemu::Registers::find() })
     }
 
     /// A store by user code to a marker's place.
@@ -259,7 +265,7 @@ unsafe fn look(recorder: &'static Recorder, tb: *mut qemu::Tb) {
         let translated = code::translate(tb, recorder.target, line, |host| recorder.physical(host));
         let block: &'static code::Block = Box::leak(Box::new(translated.block));
         let data = std::ptr::from_ref(block).cast_mut().cast::<c_void>();
-        qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, soloist_on_block, qemu::NO_REGS, data);
+        qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, soloist_on_block, qemu::READS_REGS, data);
         let accesses: &'static mut [(*mut qemu::Insn, code::Access)] =
             Box::leak(translated.accesses.into_boxed_slice());
         for (insn, access) in accesses.iter() {
@@ -301,7 +307,9 @@ extern "C" fn on_block(told: c_uint, block: *mut c_void, env: usize) {
     };
     // SAFETY: what on_translate leaked.
     let block: &'static code::Block = unsafe { &*block.cast::<code::Block>() };
-    vcpu.block(block, recorder.records(vcpu), &recorder.shared);
+    // SAFETY: this callback reads registers.
+    let pc = || unsafe { recorder.registers().pc() };
+    vcpu.block(block, recorder.records(vcpu), pc, &recorder.shared);
 }
 
 /// A line is about to be cleared. QEMU hardly ever tells of it as of a store, so its address is
@@ -319,8 +327,8 @@ extern "C" fn on_clear(told: c_uint, access: *mut c_void, env: usize) {
     // SAFETY: what on_translate leaked; this callback reads registers.
     let (access, virt) = unsafe {
         let access: &'static code::Access = &*access.cast::<code::Access>();
-        let general = recorder.general.get_or_init(|| qemu::General::find());
-        (access, access.clears.and_then(|by| general.read(by)))
+        let registers = recorder.registers();
+        (access, access.clears.and_then(|by| registers.general(by)))
     };
     if let Some(virt) = virt {
         vcpu.clear(access, virt, &recorder.shared);

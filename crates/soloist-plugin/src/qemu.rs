@@ -148,49 +148,74 @@ impl Memory {
     }
 }
 
-/// The general registers of arm64, by QEMU's handles of them.
-pub struct General {
-    handles: [usize; 31],
+/// Registers of the guest's processors, by QEMU's handles of them.
+pub struct Registers {
+    /// Of arm64, x0 to x30.
+    general: [usize; 31],
+    pc: usize,
     bytes: *mut Array<u8>,
 }
 
 // SAFETY: QEMU's handles are numbers; one thread emulates all processors (`-icount`), so that
 // one reads at a time.
-unsafe impl Send for General {}
+unsafe impl Send for Registers {}
 // SAFETY: as above.
-unsafe impl Sync for General {}
+unsafe impl Sync for Registers {}
 
-impl General {
+impl Registers {
     /// Asks for their handles; 0: QEMU has no such register.
     ///
     /// # Safety
     /// Called from a callback of a processor's.
     pub unsafe fn find() -> Self {
-        let mut handles = [0; 31];
         // SAFETY: the array holds `len` descriptions, each with a name that ends in NUL.
         let (list, bytes) = unsafe {
             let list = &*qemu_plugin_get_registers();
             let registers = std::slice::from_raw_parts(list.data, list.len as usize);
             (registers, g_byte_array_new())
         };
+        let mut found = Self {
+            general: [0; 31],
+            pc: 0,
+            bytes,
+        };
         for register in list {
             // SAFETY: as above.
-            let name = unsafe { CStr::from_ptr(register.name) }.to_str();
-            let number = name.ok().and_then(|name| name.strip_prefix('x'));
-            let number = number.and_then(|number| number.parse::<usize>().ok());
-            if let Some(handle) = number.and_then(|number| handles.get_mut(number)) {
+            let name = unsafe { CStr::from_ptr(register.name) };
+            let name = name.to_str().unwrap_or_default();
+            if let "rip" | "pc" = name {
+                found.pc = register.handle as usize;
+            }
+            let number = name.strip_prefix('x').and_then(|n| n.parse::<usize>().ok());
+            if let Some(handle) = number.and_then(|n| found.general.get_mut(n)) {
                 *handle = register.handle as usize;
             }
         }
-        Self { handles, bytes }
+        found
     }
 
-    /// What register `number` of the processor holds whose callback this is.
+    /// What general register `number` of the processor holds whose callback this is.
     ///
     /// # Safety
     /// Called from a callback that [reads registers](READS_REGS).
-    pub unsafe fn read(&self, number: u8) -> Option<u64> {
-        let &handle = self.handles.get(usize::from(number)).filter(|h| **h != 0)?;
+    pub unsafe fn general(&self, number: u8) -> Option<u64> {
+        // SAFETY: as the caller says.
+        unsafe { self.read(*self.general.get(usize::from(number))?) }
+    }
+
+    /// Where the processor runs whose callback this is.
+    ///
+    /// # Safety
+    /// Called from a callback that [reads registers](READS_REGS).
+    pub unsafe fn pc(&self) -> Option<u64> {
+        // SAFETY: as the caller says.
+        unsafe { self.read(self.pc) }
+    }
+
+    unsafe fn read(&self, handle: usize) -> Option<u64> {
+        if handle == 0 {
+            return None;
+        }
         // SAFETY: QEMU's own handle; the array is ours, and as long as QEMU says.
         let bytes = unsafe {
             g_byte_array_set_size(self.bytes, 0);

@@ -35,6 +35,8 @@ pub struct Seen {
     pub address: Registers,
     /// Registers that take what it loads.
     pub loads: Registers,
+    /// Registers that it computes with what it loads (`add rax, [rbx]`: RAX).
+    pub mixes: Registers,
     /// Whether it is a repeated string instruction.
     pub repeats: bool,
     /// The register whose line it clears, if that is what it does.

@@ -102,10 +102,10 @@ impl Shared {
         at as u32
     }
 
-    fn is_user(&self, thread: u32) {
+    fn set_user(&self, thread: u32, user: bool) {
         let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
         if let Some((_, thread)) = threads.get_mut(thread as usize) {
-            thread.user = true;
+            thread.user = user;
         }
     }
 }
@@ -135,6 +135,8 @@ pub struct Vcpu {
     from: [u64; REGISTERS],
     /// The block before, whose last moves are still to come.
     tail: Option<&'static Block>,
+    /// Address of the block's instruction whose moves came last: one may access memory twice.
+    moved: Option<u64>,
     /// Virtual and physical pages that the running thread was seen to use.
     known: Box<[(u64, u64); KNOWN]>,
     /// From a virtual to a physical address where the kernel sees all memory in one piece.
@@ -179,6 +181,7 @@ impl Vcpu {
             missed: 0,
             from: [0; REGISTERS],
             tail: None,
+            moved: None,
             known: Box::new([(u64::MAX, 0); KNOWN]),
             linear: None,
             failed: None,
@@ -186,9 +189,16 @@ impl Vcpu {
         })
     }
 
-    /// A block begins to run.
+    /// A block begins to run. `pc` asks the processor where: other processes may have the same
+    /// code at another address than the one that it was translated for.
     #[inline]
-    pub fn block(&mut self, block: &'static Block, on: bool, shared: &Shared) {
+    pub fn block(
+        &mut self,
+        block: &'static Block,
+        on: bool,
+        pc: impl Fn() -> Option<u64>,
+        shared: &Shared,
+    ) {
         let before = self.tail.replace(block);
         if before.is_some_and(|before| block.goes_on(before)) {
             return;
@@ -203,17 +213,24 @@ impl Vcpu {
         if let Some(before) = before {
             self.follow(&before.tail);
         }
+        self.moved = None;
         if !block.kernel && !self.user {
             self.user = true;
-            shared.is_user(self.thread);
+            shared.set_user(self.thread, true);
         }
         self.stream.looked_at += 1;
+        let virt = || pc().map_or(block.virt, |pc| pc >> PAGE_SHIFT);
         if let (false, Some(line)) = (block.kernel, block.lines.first()) {
-            self.see(block.virt, line << self.line_shift >> PAGE_SHIFT, shared);
+            self.see_code(
+                block.virt,
+                line << self.line_shift >> PAGE_SHIFT,
+                virt,
+                shared,
+            );
         }
         for (n, &line) in block.lines.iter().enumerate() {
             if self.filter.fetch(line) {
-                let virt = block.virt + u64::from(n > 0 && line << self.line_shift & 0xfff == 0);
+                let virt = virt() + u64::from(n > 0 && line << self.line_shift & 0xfff == 0);
                 let at = self.instructions - u64::from(block.size);
                 self.missed(line, virt, Kind::Fetch, block.kernel, false, at, shared);
             }
@@ -236,6 +253,14 @@ impl Vcpu {
     fn follow(&mut self, moves: &[Move]) {
         for m in moves {
             self.from[usize::from(m.to)] = self.youngest(m.from);
+        }
+    }
+
+    /// The moves that lead to an access.
+    #[inline]
+    fn follow_to(&mut self, of: &code::Access) {
+        if self.moved.replace(of.pc) != Some(of.pc) {
+            self.follow(&of.moves);
         }
     }
 
@@ -276,7 +301,7 @@ impl Vcpu {
             self.cleared(of, virt, phys, shared);
             return;
         }
-        self.follow(&of.moves);
+        self.follow_to(of);
         let line = phys >> self.line_shift;
         let feeds = self.youngest(of.address);
         let mut loaded = feeds;
@@ -299,6 +324,7 @@ impl Vcpu {
             }
         }
         if !write {
+            let loaded = loaded.max(self.youngest(of.mixes));
             let mut targets = of.loads;
             while targets != 0 {
                 self.from[targets.trailing_zeros() as usize] = loaded;
@@ -331,7 +357,7 @@ impl Vcpu {
         let Some(linear) = self.linear.filter(|_| self.on && is_linear(virt)) else {
             return;
         };
-        self.follow(&of.moves);
+        self.follow_to(of);
         self.stream.looked_at += 1;
         let virt = virt & !(CLEARS - 1);
         self.cleared(of, virt, virt.wrapping_add(linear), shared);
@@ -354,11 +380,18 @@ impl Vcpu {
     /// caches since the kernel has just cleared it.
     #[inline]
     fn see(&mut self, virt: u64, phys: u64, shared: &Shared) {
-        let slot = virt as usize % KNOWN;
-        if self.known[slot] == (virt, phys) {
+        self.see_code(virt, phys, || virt, shared);
+    }
+
+    /// As [`see`](Self::see), of a page whose code was translated for page `of`.
+    #[inline]
+    fn see_code(&mut self, of: u64, phys: u64, virt: impl Fn() -> u64, shared: &Shared) {
+        let slot = of as usize % KNOWN;
+        if self.known[slot] == (of, phys) {
             return;
         }
-        self.known[slot] = (virt, phys);
+        self.known[slot] = (of, phys);
+        let virt = virt();
         let before = self.writer.bytes;
         let order = || shared.touches.fetch_add(1, Relaxed);
         let result = self.writer.page(virt, phys, order).map(drop);
@@ -451,7 +484,13 @@ impl Vcpu {
                 None
             }
             plan::START => Some(Order::Start(self.program)),
-            plan::STOP => Some(Order::Stop),
+            plan::STOP => {
+                // It stops what others do: it is none of the program's.
+                if on {
+                    shared.set_user(self.thread, false);
+                }
+                Some(Order::Stop)
+            }
             code => {
                 if on && code >= plan::FIRST_OWN {
                     let work = self.work(self.instructions);
@@ -560,7 +599,7 @@ mod tests {
         let shared = Shared::default();
         let thread = |at, pid| shared.thread(Task { at, pid }, 0);
         assert_eq!(thread(0x1000, 7), 0);
-        shared.is_user(0);
+        shared.set_user(0, true);
         assert_eq!(thread(0x1000, 8), 1);
         assert_eq!((thread(0x1000, 7), thread(0x1000, 8)), (0, 1));
         assert_eq!(
@@ -579,5 +618,74 @@ mod tests {
         assert_eq!(shared.pid_of(0x1000), None);
         shared.symbols[PID].store(0x98, Relaxed);
         assert_eq!(shared.pid_of(0x1000), Some(0x1098));
+    }
+
+    const RAX: Registers = 1;
+    const RBX: Registers = 1 << 3;
+
+    fn vcpu(dir: &std::path::Path) -> Vcpu {
+        let cache = |name: &str| soloist_record::meta::Cache {
+            name: name.to_owned(),
+            sets: 1,
+            ways: 2,
+        };
+        let plan = plan::Plan {
+            out: dir.to_owned(),
+            limit: 1 << 20,
+            line: 64,
+            caches: ["l1d", "l1i"].map(cache).to_vec(),
+            programs: vec![vec![0]],
+            ram: vec![1 << 30],
+            begins: 0,
+            below_4g: 1 << 30,
+        };
+        let file = soloist_record::meta::stream_file(0);
+        let writer = Writer::create(&dir.join(&file), 0).unwrap();
+        let stream = Stream {
+            cpu: 0,
+            file,
+            lines: 0,
+            bytes: 0,
+            looked_at: 0,
+            instructions: 0,
+        };
+        Vcpu::new(&plan, 0, writer, stream).unwrap()
+    }
+
+    /// `xchg [mem], rax` loads and stores: RAX, which was RBX before, is what it loaded.
+    #[test]
+    fn what_comes_before_an_instruction_comes_before_its_second_access_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut vcpu, shared) = (vcpu(dir.path()), Shared::default());
+        (vcpu.on, vcpu.instructions) = (true, 1);
+        let to_rax = Move { to: 0, from: RBX };
+        let exchange = code::Access {
+            pc: 0x1000,
+            left: 1,
+            kernel: false,
+            moves: vec![to_rax].into(),
+            address: 0,
+            loads: RAX,
+            mixes: RAX,
+            clears: None,
+        };
+        vcpu.access(&exchange, 0x2000, 0x2000, 8, false, &shared);
+        vcpu.access(&exchange, 0x2000, 0x2000, 8, true, &shared);
+        assert_eq!(vcpu.from[0], 1, "the first load");
+    }
+
+    #[test]
+    fn who_stops_the_recording_is_no_thread_of_the_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut vcpu, shared) = (vcpu(dir.path()), Shared::default());
+        for task in [0x1000, 0x2000] {
+            vcpu.turn(true, &shared);
+            vcpu.switch(task, 1, &shared);
+            shared.set_user(vcpu.thread, true);
+        }
+        let word = plan::MARKER | u64::from(plan::STOP);
+        assert_eq!(vcpu.marker(word, true, &shared), Some(Order::Stop));
+        let users: Vec<bool> = shared.threads().iter().map(|t| t.user).collect();
+        assert_eq!(users, [false, true, false], "idle, the program, its end");
     }
 }

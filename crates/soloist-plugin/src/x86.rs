@@ -6,6 +6,9 @@ use iced_x86::{
 
 use crate::registers::{Registers, Seen, VECTORS};
 
+/// What string instructions step on from what was in it: RCX, RSI and RDI.
+const STEPS: Registers = 1 << 1 | 1 << 6 | 1 << 7;
+
 /// Decodes instruction after instruction.
 pub struct Decoder(InstructionInfoFactory);
 
@@ -32,9 +35,10 @@ impl Decoder {
         let mut instruction = Instruction::default();
         iced_x86::Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE)
             .decode_out(&mut instruction);
+        let string = instruction.is_string_instruction();
         let repeats = instruction.has_rep_prefix() || instruction.has_repne_prefix();
         let mut seen = Seen {
-            repeats: repeats && instruction.is_string_instruction(),
+            repeats: repeats && string,
             ..Seen::default()
         };
         if instruction.code() == Code::INVALID {
@@ -43,6 +47,7 @@ impl Decoder {
         let info = self.0.info(&instruction);
         seen.accesses = !info.used_memory().is_empty();
         let mut reads_memory = false;
+        let steps = if string { STEPS } else { 0 };
         for memory in info.used_memory() {
             seen.address |= number(memory.base()) | number(memory.index());
             reads_memory |= !matches!(
@@ -52,7 +57,8 @@ impl Decoder {
         }
         let (sources, targets) = sources_and_targets(info.used_registers());
         if reads_memory {
-            seen.loads = targets;
+            seen.loads = targets & !steps;
+            seen.mixes = sources;
             return seen;
         }
         // xor of a register with itself and the like depend on nothing.
@@ -85,4 +91,38 @@ fn is_zeroing(instruction: &Instruction) -> bool {
         && instruction.op_count() >= 2
         && instruction.op_register(instruction.op_count() - 1)
             == instruction.op_register(instruction.op_count() - 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RAX: Registers = 1;
+    const RBX: Registers = 1 << 3;
+    const RSI: Registers = 1 << 6;
+    const RDI: Registers = 1 << 7;
+
+    fn see(bytes: &[u8]) -> Seen {
+        Decoder::default().see(bytes, 0x1000)
+    }
+
+    #[test]
+    fn where_a_string_instruction_goes_on_is_not_loaded() {
+        for movs in [&[0xf3, 0x48, 0xa5][..], &[0x48, 0xa5], &[0xf3, 0xa4]] {
+            let seen = see(movs);
+            assert_eq!((seen.loads, seen.address), (0, RSI | RDI), "{movs:x?}");
+        }
+        assert_eq!(see(&[0x48, 0xad]).loads, RAX, "lodsq");
+        assert_eq!(see(&[0xf3, 0xa6]).loads, 0, "repe cmpsb");
+        assert_eq!(see(&[0xf2, 0xae]).loads, 0, "repne scasb");
+        assert!(see(&[0xf3, 0x48, 0xa5]).repeats && !see(&[0x48, 0xa5]).repeats);
+    }
+
+    #[test]
+    fn a_result_of_a_load_and_a_register_depends_on_both() {
+        let add = see(&[0x48, 0x03, 0x03]); // add rax, [rbx]
+        assert_eq!((add.loads, add.address, add.mixes & !RBX), (RAX, RBX, RAX));
+        let mov = see(&[0x48, 0x8b, 0x03]); // mov rax, [rbx]
+        assert_eq!((mov.loads, mov.address, mov.mixes & !RBX), (RAX, RBX, 0));
+    }
 }
