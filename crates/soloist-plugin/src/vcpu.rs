@@ -591,6 +591,7 @@ impl Vcpu {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     use super::*;
 
     /// The kernel keeps each new process of a shell where the last one lay.
