@@ -57,6 +57,12 @@ pub trait CacheProbe {
         4096
     }
 
+    /// Whether the addresses of a page are one piece of physical memory. In a virtual machine
+    /// they may not be.
+    fn pages_are_whole(&self) -> bool {
+        true
+    }
+
     /// Whether the pool holds a line.
     fn has(&self, line: u64) -> bool;
 
@@ -104,9 +110,16 @@ pub fn detect(probe: &mut dyn CacheProbe, target: u64) -> Llc {
     };
     let hashed = group > 2 * geometry.ways as usize - geometry.ways as usize / 4;
     found.group = Some(group);
-    found.hashed = Some(hashed);
+    // Bits that choose the set can't lie; that none do may be the hypervisor's doing.
+    let is_known = !hashed || probe.pages_are_whole();
+    found.hashed = is_known.then_some(hashed);
     found.set_bits = set_bits(probe, target, &lines[..group]);
-    if hashed {
+    if !is_known {
+        found.advice = "the set index is hashed over slices, or the hypervisor put this virtual \
+                        machine's huge pages together of small ones: don't rely on LLC colours \
+                        by address bits"
+            .into();
+    } else if hashed {
         found.advice = "the set index is hashed over slices: page colours do not partition this \
                         cache; use resctrl (CAT) instead. A machine file that says so (`hashed = \
                         true`) lets `soloist run` warn"
@@ -292,6 +305,10 @@ impl CacheProbe for HardwareProbe<'_> {
         self.page_bytes
     }
 
+    fn pages_are_whole(&self) -> bool {
+        self.memory.pages_are_whole()
+    }
+
     fn has(&self, line: u64) -> bool {
         self.memory.locate(line).is_some()
     }
@@ -356,10 +373,16 @@ mod tests {
         calls: u32,
         /// Every so often the answer is wrong.
         wrong_every: u32,
+        /// The hypervisor puts small pages anywhere.
+        is_scattered: bool,
     }
 
     impl Model {
-        fn place(&self, line: u64) -> (u64, u64) {
+        fn place(&self, mut line: u64) -> (u64, u64) {
+            if self.is_scattered {
+                let frame = (line >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+                line = frame << 12 | line & 0xfff;
+            }
             let sets = self.geometry.way() >> self.slices.len();
             let slice = self
                 .slices
@@ -379,6 +402,9 @@ mod tests {
         }
         fn pages(&self) -> Vec<u64> {
             Vec::new()
+        }
+        fn pages_are_whole(&self) -> bool {
+            !self.is_scattered
         }
         fn has(&self, _line: u64) -> bool {
             true
@@ -417,6 +443,7 @@ mod tests {
             slices: Vec::new(),
             calls: 0,
             wrong_every: 5,
+            is_scattered: false,
         };
         let found = detect(&mut model, 0x4_0000_1240);
         assert_eq!(found.hashed, Some(false));
@@ -497,10 +524,31 @@ mod tests {
             slices: vec![0x1_b5f5_7540, 0x2_eb5f_aa80],
             calls: 0,
             wrong_every: 7,
+            is_scattered: false,
         };
         let found = detect(&mut model, 0x4_0000_1240);
         assert_eq!(found.hashed, Some(true));
         assert!(found.color_bits.is_empty());
         assert!(found.advice.contains("resctrl"));
+    }
+
+    /// A guest's huge page may be 512 of the host's pages, anywhere: it looks like a hash.
+    #[test]
+    fn a_plain_cache_is_not_called_hashed_in_a_virtual_machine() {
+        let mut model = Model {
+            geometry: Geometry {
+                size: 1 << 20,
+                ways: 16,
+                line: 64,
+            },
+            slices: Vec::new(),
+            calls: 0,
+            wrong_every: 0,
+            is_scattered: true,
+        };
+        let found = detect(&mut model, 0x4_0000_1240);
+        assert!(found.group.is_some_and(|group| group > 32), "{found:?}");
+        assert_eq!(found.hashed, None);
+        assert!(found.color_bits.is_empty() && found.advice.contains("hypervisor"));
     }
 }

@@ -82,6 +82,7 @@ pub struct Hardware {
     lifted: Option<Lifted>,
     /// Processors that streams run on; none: wherever the caller may run.
     cpus: Vec<usize>,
+    pages_are_whole: bool,
 }
 
 /// Bytes that a measurement may take here: three quarters of what is available; `None`: the
@@ -221,7 +222,10 @@ impl Hardware {
         mapper.until = options.deadline.and_then(|deadline| after(deadline / 2));
         let kept = gather(&mut mapper, &ranges, shift, limits).chosen;
         mapper.until = options.deadline.and_then(after);
-        Ok(Self::assemble(mapper, &kept, addresses, ranges, most))
+        Ok(Self {
+            pages_are_whole: are_shown,
+            ..Self::assemble(mapper, &kept, addresses, ranges, most)
+        })
     }
 
     fn assemble(
@@ -259,6 +263,7 @@ impl Hardware {
             most,
             lifted,
             cpus: Vec::new(),
+            pages_are_whole: true,
         }
     }
 
@@ -266,6 +271,12 @@ impl Hardware {
     #[must_use]
     pub fn page_shift(&self) -> u32 {
         self.pool.page_shift()
+    }
+
+    /// Whether a page is one piece of memory: no hypervisor may have put it together.
+    #[must_use]
+    pub fn pages_are_whole(&self) -> bool {
+        self.pages_are_whole
     }
 
     /// Pages in the pool.

@@ -87,9 +87,10 @@ impl Mapper {
     pub fn map(&mut self, bytes: u64) -> Vec<Page> {
         let (shift, size) = (self.shift, 1u64 << self.shift);
         let bytes = (bytes >> shift << shift) as usize;
+        // The kernel gives small and reserved pages as they are asked for, others perhaps.
         let whole = |mapping: Mapping| {
             let first = mapping.at as usize;
-            (mapping, first)
+            (mapping, first, true)
         };
         let mapped = match shift {
             _ if shift == small_shift() => map(bytes, 0).map(whole),
@@ -101,7 +102,7 @@ impl Mapper {
                 .map(whole)
                 .ok_or_else(std::io::Error::last_os_error),
         };
-        let (mapping, first) = match mapped {
+        let (mapping, first, is_sure) = match mapped {
             Ok(mapped) => mapped,
             Err(error) => {
                 self.error = Some(error);
@@ -114,11 +115,12 @@ impl Mapper {
         let before = self.pages.len();
         for i in 0..count {
             let at = (first + (i << shift)) as *mut u8;
+            let huge = if is_sure { 0 } else { huge_bytes_at(at as u64) };
             // SAFETY: inside the mapping; a write gives every page a frame of
             // its own.
             unsafe { std::ptr::write_volatile(at, 1) };
             let frame = pagemap.and_then(|file| frame_of(file, at as u64));
-            if shift == small_shift() || is_huge(at, size, pagemap, frame) {
+            if is_sure || is_huge(at, size, pagemap, frame, huge) {
                 let guest = frame.map(|frame| frame << small_shift());
                 let number = ((before + pages.len()) as u64) << shift;
                 pages.push(Page {
@@ -185,12 +187,12 @@ fn map_huge(mut bytes: usize, shift: u32) -> Option<Mapping> {
 
 /// Transparent huge pages, where the kernel has them: the mapping and the
 /// first aligned address.
-fn map_transparent(bytes: usize, size: usize) -> Option<(Mapping, usize)> {
+fn map_transparent(bytes: usize, size: usize) -> Option<(Mapping, usize, bool)> {
     let mapping = map(bytes + size, 0).ok()?;
     let first = (mapping.at as usize).next_multiple_of(size);
     // SAFETY: inside the mapping.
     let advised = unsafe { libc::madvise(first as *mut libc::c_void, bytes, libc::MADV_HUGEPAGE) };
-    (advised == 0).then_some((mapping, first))
+    (advised == 0).then_some((mapping, first, false))
 }
 
 /// The frame behind an address, when pagemap tells.
@@ -204,14 +206,55 @@ fn frame_of(pagemap: &File, at: u64) -> Option<u64> {
     (entry >> 63 == 1 && frame != 0).then_some(frame)
 }
 
-/// Whether the page at `at` is one huge page: by its frames, else by what the
-/// kernel says of the mapping.
-fn is_huge(at: *mut u8, size: u64, pagemap: Option<&File>, frame: Option<u64>) -> bool {
+/// Whether the page at `at` is one huge page: by its frames, else by how many bytes in huge pages
+/// the kernel says that the mapping had `before` the page was touched, and has now.
+fn is_huge(
+    at: *mut u8,
+    size: u64,
+    pagemap: Option<&File>,
+    frame: Option<u64>,
+    before: u64,
+) -> bool {
     if let (Some(file), Some(first)) = (pagemap, frame) {
         let small = small_shift();
         let last = frame_of(file, at as u64 + size - (1 << small));
         let frames = size >> small;
         return first % frames == 0 && last == Some(first + frames - 1);
     }
-    huge_bytes_at(at as u64) >= size
+    huge_bytes_at(at as u64) >= before + size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where frame numbers are not told, one huge page doesn't make the next one huge. The kernel
+    /// gives small pages where some of them lie already.
+    #[test]
+    fn each_page_is_judged_alone() {
+        let (shift, n) = (huge_shift(), 4);
+        let size = 1usize << shift;
+        let Some((mapping, first, _)) = map_transparent(n * size, size) else {
+            return;
+        };
+        let at = |i: usize| (first + i * size) as *mut u8;
+        let advise = |i: usize, advice| {
+            // SAFETY: inside the mapping.
+            unsafe { libc::madvise(at(i).cast(), size, advice) }
+        };
+        let touch = |i: usize| {
+            let before = huge_bytes_at(at(i) as u64);
+            // SAFETY: inside the mapping.
+            unsafe { std::ptr::write_volatile(at(i), 1) };
+            is_huge(at(i), size as u64, None, None, before)
+        };
+        advise(1, libc::MADV_NOHUGEPAGE);
+        assert!(!touch(1));
+        // One mapping again, in which the second page is of small ones.
+        advise(1, libc::MADV_HUGEPAGE);
+        let is_huge: Vec<bool> = (0..n).map(touch).collect();
+        let may_be = is_huge[0]; // not where this kernel gives none
+        assert_eq!(is_huge, [may_be, false, may_be, may_be]);
+        drop(mapping);
+    }
 }
