@@ -223,7 +223,7 @@ fn a_cgroup_is_named_by_its_path_or_its_directory() {
         );
         let (status, said) = say(machine.path(), &["apply", "--dry-run", &file]);
         assert!(
-            status != 0 && said.contains("a.toml:3: [groups.core0] cgroup"),
+            status == 2 && said.contains("a.toml:3: [groups.core0] cgroup"),
             "{given}: {said}"
         );
     }
@@ -299,7 +299,7 @@ fn a_group_may_have_several_cgroups() {
     ] {
         let file = write(&machine, &format!("[groups.core0]\n{wrong}\n"));
         let (status, said) = say(machine.path(), &["apply", "--dry-run", &file]);
-        assert!(status != 0 && said.contains(place), "{wrong}: {said}");
+        assert!(status == 2 && said.contains(place), "{wrong}: {said}");
     }
     let mixed = [&two[..], &["--cgroup", "none"]].concat();
     let (status, said) = say(machine.path(), &mixed);
@@ -359,7 +359,7 @@ fn what_a_file_alone_refutes_is_found_by_a_dry_run() {
         let file = write(&machine, text);
         let (status, said) = say(machine.path(), &["apply", "--dry-run", &file]);
         assert!(
-            status != 0 && said.contains(&format!("a.toml:{at}")),
+            status == 2 && said.contains(&format!("a.toml:{at}")),
             "{text}: {status}, {said}"
         );
     }

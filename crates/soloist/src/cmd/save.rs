@@ -144,6 +144,14 @@ struct Report<'a> {
     plan: &'a Steps,
 }
 
+/// What is wrong in the file is the user's to mend.
+fn in_file(error: HostError) -> anyhow::Error {
+    match error {
+        HostError::File(error) if error.line > 0 => Misuse(error.to_string()).into(),
+        error => error.into(),
+    }
+}
+
 /// Runs `apply`.
 pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
@@ -155,7 +163,7 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
     if matches!(path.try_exists(), Ok(false)) {
         bail!("{file}: no such file; `soloist save {file}` writes it from what is set now");
     }
-    let mut config = Config::read(path)?;
+    let mut config = Config::read(path).map_err(in_file)?;
     let later = config.find_cgroups(&host);
     for note in later.map_err(|error| config.located(error))? {
         errln!("soloist: {note}");
