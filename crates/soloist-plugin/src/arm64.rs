@@ -112,6 +112,10 @@ fn access(name: &str, operands: &[Operand; 4], memory: &Memory) -> Seen {
         _ if is_atomic(name) => seen.loads = second,
         _ => seen.loads = all,
     }
+    // One lane of a vector is loaded, the others stay.
+    if let (Operand::SIMDRegisterGroupLane(..), true) = (&operands[0], seen.loads != 0) {
+        seen.mixes = first;
+    }
     if let Operand::RegPostIndexReg(base, by) = operands[1] {
         seen.compute(memory.moved, general(base) | general(by));
     }

@@ -38,13 +38,13 @@ pub struct Access {
     pub left: u32,
     /// Whether it is in the kernel's half of the address space.
     pub kernel: bool,
-    /// Moves since the access before, or since the block's start.
-    pub moves: Moves,
+    /// How many of the block's moves come before it.
+    pub moves: usize,
     /// Registers of the address.
     pub address: Registers,
     /// Registers that take what is loaded.
     pub loads: Registers,
-    /// Registers that are computed with what is loaded.
+    /// Registers beside the address that what is loaded is computed with.
     pub mixes: Registers,
     /// The register whose line it clears, if that is what it does.
     pub clears: Option<u8>,
@@ -59,17 +59,31 @@ pub struct Block {
     pub kernel: bool,
     /// Virtual page number of its first instruction.
     pub virt: u64,
-    /// Address of its first instruction.
+    /// Where its first instruction lies: in physical memory, or its address if that is unknown.
     first: u64,
-    /// Of its last, if that is a repeated string instruction.
+    /// The same of its last, if that is a repeated string instruction.
     repeats: Option<u64>,
     /// Physical lines that it lies in; none where that is unknown.
     pub lines: Box<[u64]>,
-    /// Moves behind its last access.
-    pub tail: Moves,
+    /// What it computes from registers.
+    pub moves: Moves,
 }
 
 impl Block {
+    /// An instruction of user code that does these moves.
+    #[cfg(test)]
+    pub fn of(moves: &[Move]) -> Self {
+        Self {
+            size: 1,
+            kernel: false,
+            virt: 1,
+            first: 0x1000,
+            repeats: None,
+            lines: Box::default(),
+            moves: moves.into(),
+        }
+    }
+
     /// Returns whether it only goes on with the string instruction that `before` ended in.
     /// Where instructions are counted, QEMU makes a block of each repetition.
     pub fn goes_on(&self, before: &Self) -> bool {
@@ -104,7 +118,7 @@ pub unsafe fn translate(
     let mut moves: Vec<Move> = Vec::new();
     let mut lines: Vec<u64> = Vec::new();
     let mut accesses = Vec::new();
-    let (mut first, mut repeats) = (0, None);
+    let (mut first, mut virt, mut repeats) = (0, 0, None);
     // SAFETY: the caller says that the block is QEMU's.
     let size = unsafe { qemu::qemu_plugin_tb_n_insns(tb) };
     for at in 0..size {
@@ -117,19 +131,16 @@ pub unsafe fn translate(
             let host = qemu::qemu_plugin_insn_haddr(insn) as u64;
             (insn, length, qemu::qemu_plugin_insn_vaddr(insn), host)
         };
+        let phys = (host != 0).then(|| physical(host)).flatten();
         if at == 0 {
-            first = pc;
+            (first, virt) = (phys.unwrap_or(pc), pc);
         }
-        if let Some(first) = (host != 0).then(|| physical(host)).flatten() {
-            add_lines(&mut lines, first, length as u64, line);
+        if let Some(phys) = phys {
+            add_lines(&mut lines, phys, length as u64, line);
         }
         let seen = decoder.see(&bytes[..length], pc);
-        repeats = seen.repeats.then_some(pc);
-        // What moved before belongs to an access; what it loads, it says itself.
-        let before = match seen.accesses {
-            true => std::mem::take(&mut moves).into(),
-            false => Moves::default(),
-        };
+        repeats = seen.repeats.then_some(phys.unwrap_or(pc));
+        let before = moves.len();
         moves.extend(seen.moves);
         accesses.push((
             insn,
@@ -148,12 +159,12 @@ pub unsafe fn translate(
     Translated {
         block: Block {
             size: size as u32,
-            kernel: is_kernel(first),
-            virt: first >> 12,
+            kernel: is_kernel(virt),
+            virt: virt >> 12,
             first,
             repeats,
             lines: lines.into(),
-            tail: moves.into(),
+            moves: moves.into(),
         },
         accesses,
     }

@@ -35,7 +35,7 @@ pub struct Seen {
     pub address: Registers,
     /// Registers that take what it loads.
     pub loads: Registers,
-    /// Registers that it computes with what it loads (`add rax, [rbx]`: RAX).
+    /// Registers beside the address that what it loads is computed with (`add rax, [rbx]`: RAX).
     pub mixes: Registers,
     /// Whether it is a repeated string instruction.
     pub repeats: bool,

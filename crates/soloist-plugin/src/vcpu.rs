@@ -102,11 +102,18 @@ impl Shared {
         at as u32
     }
 
-    fn set_user(&self, thread: u32, user: bool) {
+    fn is_user(&self, thread: u32) {
         let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
         if let Some((_, thread)) = threads.get_mut(thread as usize) {
-            thread.user = user;
+            thread.user = true;
         }
+    }
+
+    /// `task` is no thread of any program.
+    fn is_none_of_them(&self, task: Task) {
+        let mut threads = self.threads.lock().unwrap_or_else(|e| e.into_inner());
+        let of_task = threads.iter_mut().filter(|(of, _)| *of == task);
+        of_task.for_each(|(_, thread)| thread.user = false);
     }
 }
 
@@ -133,10 +140,10 @@ pub struct Vcpu {
     missed: u64,
     /// For each register the load that its content was computed from.
     from: [u64; REGISTERS],
-    /// The block before, whose last moves are still to come.
-    tail: Option<&'static Block>,
-    /// Address of the block's instruction whose moves came last: one may access memory twice.
-    moved: Option<u64>,
+    /// The block that runs.
+    runs: Option<&'static Block>,
+    /// How many of its moves came.
+    moved: usize,
     /// Virtual and physical pages that the running thread was seen to use.
     known: Box<[(u64, u64); KNOWN]>,
     /// From a virtual to a physical address where the kernel sees all memory in one piece.
@@ -180,8 +187,8 @@ impl Vcpu {
             words: None,
             missed: 0,
             from: [0; REGISTERS],
-            tail: None,
-            moved: None,
+            runs: None,
+            moved: 0,
             known: Box::new([(u64::MAX, 0); KNOWN]),
             linear: None,
             failed: None,
@@ -199,7 +206,8 @@ impl Vcpu {
         pc: impl Fn() -> Option<u64>,
         shared: &Shared,
     ) {
-        let before = self.tail.replace(block);
+        let before = self.runs.replace(block);
+        let moved = std::mem::take(&mut self.moved);
         if before.is_some_and(|before| block.goes_on(before)) {
             return;
         }
@@ -211,12 +219,11 @@ impl Vcpu {
             return;
         }
         if let Some(before) = before {
-            self.follow(&before.tail);
+            self.follow(before.moves.get(moved..).unwrap_or_default());
         }
-        self.moved = None;
         if !block.kernel && !self.user {
             self.user = true;
-            shared.set_user(self.thread, true);
+            shared.is_user(self.thread);
         }
         self.stream.looked_at += 1;
         let virt = || pc().map_or(block.virt, |pc| pc >> PAGE_SHIFT);
@@ -256,11 +263,15 @@ impl Vcpu {
         }
     }
 
-    /// The moves that lead to an access.
+    /// The moves that lead to an access. It may come twice, and one before it may not have come.
     #[inline]
     fn follow_to(&mut self, of: &code::Access) {
-        if self.moved.replace(of.pc) != Some(of.pc) {
-            self.follow(&of.moves);
+        let moves = self
+            .runs
+            .and_then(|block| block.moves.get(self.moved..of.moves));
+        if let Some(moves) = moves {
+            self.follow(moves);
+            self.moved = of.moves;
         }
     }
 
@@ -485,10 +496,7 @@ impl Vcpu {
             }
             plan::START => Some(Order::Start(self.program)),
             plan::STOP => {
-                // It stops what others do: it is none of the program's.
-                if on {
-                    shared.set_user(self.thread, false);
-                }
+                shared.is_none_of_them(self.task);
                 Some(Order::Stop)
             }
             code => {
@@ -600,7 +608,7 @@ mod tests {
         let shared = Shared::default();
         let thread = |at, pid| shared.thread(Task { at, pid }, 0);
         assert_eq!(thread(0x1000, 7), 0);
-        shared.set_user(0, true);
+        shared.is_user(0);
         assert_eq!(thread(0x1000, 8), 1);
         assert_eq!((thread(0x1000, 7), thread(0x1000, 8)), (0, 1));
         assert_eq!(
@@ -653,26 +661,54 @@ mod tests {
         Vcpu::new(&plan, 0, writer, stream).unwrap()
     }
 
-    /// `xchg [mem], rax` loads and stores: RAX, which was RBX before, is what it loaded.
-    #[test]
-    fn what_comes_before_an_instruction_comes_before_its_second_access_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let (mut vcpu, shared) = (vcpu(dir.path()), Shared::default());
-        (vcpu.on, vcpu.instructions) = (true, 1);
-        let to_rax = Move { to: 0, from: RBX };
-        let exchange = code::Access {
+    fn access(moves: usize, mixes: Registers) -> code::Access {
+        code::Access {
             pc: 0x1000,
             left: 1,
             kernel: false,
-            moves: vec![to_rax].into(),
+            moves,
             address: 0,
             loads: RAX,
-            mixes: RAX,
+            mixes,
             clears: None,
-        };
+        }
+    }
+
+    fn begins(vcpu: &mut Vcpu, moves: &[Move], shared: &Shared) {
+        let block: &'static Block = Box::leak(Box::new(Block::of(moves)));
+        vcpu.block(block, true, || None, shared);
+    }
+
+    /// RAX, which was RBX before, is what `xchg [mem], rax` loads, which then stores; what comes
+    /// before an instruction that did not access memory is not lost.
+    #[test]
+    fn what_comes_before_an_access_comes_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut vcpu, shared) = (vcpu(dir.path()), Shared::default());
+        let rax_to = |to| Move { to, from: RAX };
+        begins(&mut vcpu, &[Move { to: 0, from: RBX }, rax_to(1)], &shared);
+        vcpu.from[3] = 7;
+        let exchange = access(1, 0);
         vcpu.access(&exchange, 0x2000, 0x2000, 8, false, &shared);
         vcpu.access(&exchange, 0x2000, 0x2000, 8, true, &shared);
         assert_eq!(vcpu.from[0], 1, "the first load");
+        begins(&mut vcpu, &[rax_to(2)], &shared);
+        assert_eq!(vcpu.from[1], 1, "no access came after it");
+        begins(&mut vcpu, &[], &shared);
+        assert_eq!(vcpu.from[2], 1);
+    }
+
+    #[test]
+    fn what_a_load_is_computed_with_counts_where_the_load_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut vcpu, shared) = (vcpu(dir.path()), Shared::default());
+        begins(&mut vcpu, &[], &shared);
+        vcpu.access(&access(0, 0), 0x2000, 0x2000, 8, false, &shared);
+        assert_eq!(vcpu.from[0], 1, "a line that was missing");
+        vcpu.access(&access(0, RAX), 0x2008, 0x2008, 8, false, &shared);
+        assert_eq!(vcpu.from[0], 1, "add rax, [mem]");
+        vcpu.access(&access(0, 0), 0x2008, 0x2008, 8, false, &shared);
+        assert_eq!(vcpu.from[0], 0, "mov rax, [mem]");
     }
 
     #[test]
@@ -682,10 +718,11 @@ mod tests {
         for task in [0x1000, 0x2000] {
             vcpu.turn(true, &shared);
             vcpu.switch(task, 1, &shared);
-            shared.set_user(vcpu.thread, true);
+            shared.is_user(vcpu.thread);
         }
+        // The limit was reached before: nothing is recorded any longer.
         let word = plan::MARKER | u64::from(plan::STOP);
-        assert_eq!(vcpu.marker(word, true, &shared), Some(Order::Stop));
+        assert_eq!(vcpu.marker(word, false, &shared), Some(Order::Stop));
         let users: Vec<bool> = shared.threads().iter().map(|t| t.user).collect();
         assert_eq!(users, [false, true, false], "idle, the program, its end");
     }

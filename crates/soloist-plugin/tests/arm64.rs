@@ -154,3 +154,12 @@ fn what_computes_nothing() {
         assert_eq!(see(word), Seen::default(), "{word:#x}");
     }
 }
+
+/// What is in the other lanes stays.
+#[test]
+fn a_load_of_one_lane_keeps_the_others() {
+    access(0x0d409020, "x1", "v0"); // ld1 {v0.s}[1], [x1]
+    assert_eq!(see(0x0d409020).mixes, bits("v0"));
+    assert_eq!(see(0x0d009020).loads, 0); // st1 {v0.s}[1], [x1]
+    assert_eq!(see(0x4c407820).mixes, 0); // ld1 {v0.4s}, [x1]
+}

@@ -292,6 +292,7 @@ fn a_group_may_have_several_cgroups() {
     for (wrong, place) in [
         ("cgroup = [\"/a\", \"b\"]", "2: [groups.core0] cgroup"),
         ("cgroup = 7", "2: "),
+        ("colours = \"0\"", "2: unknown field"),
         (
             "[groups.x]\ncgroup = [\"/a\", \"/b\"]\n[groups.y]\ncgroup = [\"/c\", \"/b\"]",
             "5: [groups.y] cgroup: /b is group x's",
@@ -313,6 +314,7 @@ fn a_group_may_have_several_cgroups() {
 fn what_a_file_alone_refutes_is_found_by_a_dry_run() {
     let machine = small();
     for (text, at) in [
+        ("\nmachine = \"nosuch\"\n", "2: nosuch: no such machine"),
         (
             "[groups.a]\nbank_sets = \"0-3\"\nmode = \"exclusive\"\n[groups.b]\nbank_sets = \"2-5\"\nmode = \"exclusive\"\n",
             "5: [groups.b] bank_sets 2-5: bank sets 2-3 are group a's too",

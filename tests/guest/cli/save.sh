@@ -43,7 +43,7 @@ if cmp -s saved.toml again.toml; then ok same-again; else fail same-again "$(dif
 # The second group wants what the first has for itself alone.
 sed 's/bank_sets = "4-5"/bank_sets = "3-4"/; s/exhaust = "spill"/exhaust = "grow"/' saved.toml >clash.toml
 soloist apply "$PWD/clash.toml" >/dev/null 2>&1
-same clash-refused $? 1
+same clash-refused $? 2
 same clash-changes-nothing "$(cat $root/groups/video/exhaust) $(cat $root/groups/batch/bank_set)" "spill 4-5"
 
 # Two exclusive groups swap their colours: neither could be the first.
@@ -98,7 +98,7 @@ same hands-are "$(cat $root/groups/left/bandwidth $root/groups/right/cgroup)" "1
 expect hands-back 0 soloist apply --prune "$PWD/one.toml"
 sed 's/^0 = .*/0 = "90MB\/s"/' one.toml >much.toml
 soloist apply "$PWD/much.toml" >/dev/null 2>&1
-same hands-refused "$? $(soloist apply "$PWD/one.toml")" "1 nothing to change"
+same hands-refused "$? $(soloist apply "$PWD/one.toml")" "2 nothing to change"
 soloist guard off
 soloist group rm left right
 

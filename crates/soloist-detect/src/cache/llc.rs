@@ -110,13 +110,13 @@ pub fn detect(probe: &mut dyn CacheProbe, target: u64) -> Llc {
     };
     let hashed = group > 2 * geometry.ways as usize - geometry.ways as usize / 4;
     found.group = Some(group);
-    // Bits that choose the set can't lie; that none do may be the hypervisor's doing.
+    // Scattered pages need more lines, as a hash does. They never need fewer.
     let is_known = !hashed || probe.pages_are_whole();
     found.hashed = is_known.then_some(hashed);
     found.set_bits = set_bits(probe, target, &lines[..group]);
     if !is_known {
-        found.advice = "the set index is hashed over slices, or the hypervisor put this virtual \
-                        machine's huge pages together of small ones: don't rely on LLC colours \
+        found.advice = "the set index is hashed over slices, or the hypervisor made this virtual \
+                        machine's huge pages out of small ones: don't rely on LLC colours \
                         by address bits"
             .into();
     } else if hashed {

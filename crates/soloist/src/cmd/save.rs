@@ -12,7 +12,7 @@ use soloist_host::control::Control;
 use soloist_host::machine::Host;
 use soloist_host::words::counted;
 use soloist_host::HostError;
-use soloist_machine::{known, Machine};
+use soloist_machine::{known, FileError, KeyError, Machine};
 
 use super::up;
 use soloist_cli::weigh;
@@ -169,7 +169,11 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
         errln!("soloist: {note}");
     }
     let force = args.force || config.force;
-    let of_machine = |name: &String| map_of(&known::find(name)?, force, &host);
+    let of_machine = |name: &String| {
+        let found = known::find(name);
+        let wrong = |e: FileError| config.located(KeyError::at(&["machine"], e.to_string()).into());
+        map_of(&found.map_err(wrong)?, force, &host)
+    };
     let wanted = Wanted {
         config: &config,
         map: config.machine.as_ref().map(of_machine).transpose()?,

@@ -113,14 +113,19 @@ impl Mapper {
         let mut pages: Vec<Page> = Vec::with_capacity(count);
         let pagemap = self.pagemap.as_ref();
         let before = self.pages.len();
+        // The mapping may continue one before it.
+        let mut huge = if is_sure {
+            0
+        } else {
+            huge_bytes_at(first as u64)
+        };
         for i in 0..count {
             let at = (first + (i << shift)) as *mut u8;
-            let huge = if is_sure { 0 } else { huge_bytes_at(at as u64) };
             // SAFETY: inside the mapping; a write gives every page a frame of
             // its own.
             unsafe { std::ptr::write_volatile(at, 1) };
             let frame = pagemap.and_then(|file| frame_of(file, at as u64));
-            if is_sure || is_huge(at, size, pagemap, frame, huge) {
+            if is_sure || is_huge(at, size, pagemap, frame, &mut huge) {
                 let guest = frame.map(|frame| frame << small_shift());
                 let number = ((before + pages.len()) as u64) << shift;
                 pages.push(Page {
@@ -207,13 +212,13 @@ fn frame_of(pagemap: &File, at: u64) -> Option<u64> {
 }
 
 /// Whether the page at `at` is one huge page: by its frames, else by how many bytes in huge pages
-/// the kernel says that the mapping had `before` the page was touched, and has now.
+/// the kernel says that the mapping has, which were `huge` before the page was touched.
 fn is_huge(
     at: *mut u8,
     size: u64,
     pagemap: Option<&File>,
     frame: Option<u64>,
-    before: u64,
+    huge: &mut u64,
 ) -> bool {
     if let (Some(file), Some(first)) = (pagemap, frame) {
         let small = small_shift();
@@ -221,7 +226,8 @@ fn is_huge(
         let frames = size >> small;
         return first % frames == 0 && last == Some(first + frames - 1);
     }
-    huge_bytes_at(at as u64) >= before + size
+    let before = std::mem::replace(huge, huge_bytes_at(at as u64));
+    *huge >= before + size
 }
 
 #[cfg(test)]
@@ -242,17 +248,17 @@ mod tests {
             // SAFETY: inside the mapping.
             unsafe { libc::madvise(at(i).cast(), size, advice) }
         };
-        let touch = |i: usize| {
-            let before = huge_bytes_at(at(i) as u64);
+        let touch = |i: usize, huge: &mut u64| {
             // SAFETY: inside the mapping.
             unsafe { std::ptr::write_volatile(at(i), 1) };
-            is_huge(at(i), size as u64, None, None, before)
+            is_huge(at(i), size as u64, None, None, huge)
         };
         advise(1, libc::MADV_NOHUGEPAGE);
-        assert!(!touch(1));
+        assert!(!touch(1, &mut huge_bytes_at(at(1) as u64)));
         // One mapping again, in which the second page is of small ones.
         advise(1, libc::MADV_HUGEPAGE);
-        let is_huge: Vec<bool> = (0..n).map(touch).collect();
+        let mut huge = huge_bytes_at(first as u64);
+        let is_huge: Vec<bool> = (0..n).map(|i| touch(i, &mut huge)).collect();
         let may_be = is_huge[0]; // not where this kernel gives none
         assert_eq!(is_huge, [may_be, false, may_be, may_be]);
         drop(mapping);
