@@ -21,7 +21,9 @@
  *
  * A request does no work of its own beyond a look at the lists. It walks no zone, moves
  * no page, and neither interrupts nor drains another CPU. It waits for a second at most
- * for each pass of supply, and for SOL_PATIENCE passes at most.
+ * for each pass of supply, and for SOL_PATIENCE answers at most. A wait that ends without
+ * an answer says nothing of the colours: supply had no CPU, or is not done. It is waited
+ * for a minute then, so that a busy machine does not end a task.
  *
  * Locking: groups and their lists are looked up with preemption off. A request is a
  * section of sol_waiting, so that unloading waits for it. It is none of the lists:
@@ -45,6 +47,7 @@
 #define SCAN_LISTS	32	/* lists looked at with preemption off ... */
 #define SCAN_MAX	4096u	/* ... and in all */
 #define PAUSE		(HZ / 10)	/* before supply is asked again */
+#define UNANSWERED	(60 * HZ)	/* so long at most, if it does not answer */
 
 /* ---- Lists ---- */
 
@@ -167,7 +170,7 @@ static struct page *from_node(struct sol_request *rq, int nid)
 	rq->rung = SOL_LISTED;
 	if (gfpflags_allow_blocking(rq->gfp) && !dry(rq->id, nid)) {
 		rq->rung = SOL_SUPPLIED;
-		sol_want_wait(rq->id, nid);
+		rq->told &= sol_want_wait(rq->id, nid);
 	}
 	return from_lists(rq, nid);
 }
@@ -179,6 +182,7 @@ static struct page *from_nodes(struct sol_request *rq)
 	unsigned long done = 0;
 	int nid;
 
+	rq->told = true;
 	while (!page && !fatal_signal_pending(current)) {
 		nid = next_node_near(rq, &done);
 		if (nid == NUMA_NO_NODE)
@@ -264,7 +268,7 @@ static struct verdict ask_supply(const struct sol_request *rq)
  */
 static struct page *from_anywhere(struct sol_request *rq)
 {
-	unsigned long end = jiffies + SOL_PATIENCE * HZ;
+	unsigned long begin = jiffies, patience;
 	bool may_grow = true;
 	struct verdict said;
 	struct page *page;
@@ -278,14 +282,16 @@ static struct page *from_anywhere(struct sol_request *rq)
 		    fatal_signal_pending(current))
 			return page;
 		said = ask_supply(rq);
-		if (rq->exhaust == SOL_GROW && said.colors_short && may_grow) {
+		if (rq->exhaust == SOL_GROW && said.colors_short && may_grow &&
+		    rq->told) {
 			may_grow = grow(rq->id, seen);
 			if (may_grow)
 				continue;
 		}
-		tries += !said.found;
-		if (said.full || tries == SOL_PATIENCE ||
-		    time_after(jiffies, end))
+		tries += rq->told && !said.found;
+		patience = rq->told || rq->target ? SOL_PATIENCE * HZ : UNANSWERED;
+		if ((said.full && rq->told) || tries == SOL_PATIENCE ||
+		    time_after(jiffies, begin + patience))
 			return NULL;
 		schedule_timeout_killable(said.found ? 1 : PAUSE);
 	}

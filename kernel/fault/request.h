@@ -22,6 +22,7 @@
  * @nid: the preferred node; NUMA_NO_NODE: the one near the CPU
  * @allowed: nodes that the memory policy allows; NULL: all
  * @cpuset: nodes that the cpuset allows; NULL: all
+ * @told: answer: supply answered all waits of the last try
  * @rung: answer: the rung that had the page
  * @exhaust: answer, if there is none: what the group does then, enum sol_exhaust
  */
@@ -34,6 +35,7 @@ struct sol_request {
 	int nid;
 	const nodemask_t *allowed;
 	const nodemask_t *cpuset;
+	bool told;
 	enum sol_rung rung;
 	u8 exhaust;
 };

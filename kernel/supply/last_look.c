@@ -218,7 +218,8 @@ bool sol_last_look(struct sol_pass *p, enum sol_outcome *outcome)
 		note_where(p, at);
 		return false;
 	}
-	if (p->got || sol_pass_any_listed(p))
+	/* What was listed when the look began may be taken by now: it says nothing. */
+	if (p->got || at.stage == AS_IT_IS || sol_pass_any_listed(p))
 		*outcome = SOL_FOUND;
 	else
 		*outcome = at.stage == N_STAGES ? SOL_NO_MEMORY : SOL_NO_COLOR;

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Supply gets no CPU for longer than a task waits for its answers. That says nothing of the
+ * colours: the task gets its pages when supply runs again.
+ */
+#define _GNU_SOURCE
+#include "../lib/guest.h"
+#include "../lib/kernel.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SPINS_ON	1
+#define SECONDS		12	/* 8 answers are waited for, a second each */
+#define RT_RUNTIME	"/proc/sys/kernel/sched_rt_runtime_us"
+#define FAIR_SERVER	"/sys/kernel/debug/sched/fair_server/cpu1/runtime"
+
+/* Have supply's threads run on @cpu alone; -1: anywhere. Return: how many there are. */
+static int supply_runs_on(int cpu)
+{
+	struct dirent *at;
+	DIR *all = opendir("/proc");
+	char path[300], name[32];
+	cpu_set_t cpus;
+	int n = 0;
+	FILE *f;
+
+	CPU_ZERO(&cpus);
+	for (int i = 0; i < sysconf(_SC_NPROCESSORS_ONLN); i++)
+		if (cpu < 0 || i == cpu)
+			CPU_SET(i, &cpus);
+	while (all && (at = readdir(all))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", at->d_name);
+		f = atoi(at->d_name) ? fopen(path, "r") : NULL;
+		if (f && fscanf(f, "%31s", name) == 1 && !strncmp(name, "soloist/", 8))
+			n += !sched_setaffinity(atoi(at->d_name), sizeof(cpus), &cpus);
+		if (f)
+			fclose(f);
+	}
+	if (all)
+		closedir(all);
+	return n;
+}
+
+static void spin(int ready)
+{
+	struct sched_param fifo = { .sched_priority = 50 };
+	time_t end;
+
+	guest_run_on(SPINS_ON);
+	if (sched_setscheduler(0, SCHED_FIFO, &fifo) || write(ready, "", 1) != 1)
+		_exit(1);
+	end = time(NULL) + SECONDS;
+	while (time(NULL) < end)
+		;
+	_exit(0);
+}
+
+int main(void)
+{
+	bool has_server = !access(FAIR_SERVER, W_OK);
+	pid_t spinner, member;
+	int ready[2], status, spun;
+	char c;
+
+	guest_run_on(0);
+	guest_group("starved", "5");
+	if (guest_write("groups/starved/exhaust", "fail"))
+		guest_die("exhaust: %s", guest_status());
+	if (pipe(ready) || supply_runs_on(SPINS_ON) < 1)
+		guest_die("supply has no threads");
+	guest_set_kernel(RT_RUNTIME, "-1");
+	if (has_server)
+		guest_set_kernel(FAIR_SERVER, "0");
+	spinner = fork();
+	if (!spinner)
+		spin(ready[1]);
+	if (read(ready[0], &c, 1) != 1)
+		guest_die("the spinner");
+	member = fork();
+	if (!member) {
+		guest_touch(guest_member_memory("starved", 64 * GUEST_PAGE),
+			    64 * GUEST_PAGE);
+		_exit(0);
+	}
+	waitpid(member, &status, 0);
+	spun = waitpid(spinner, NULL, WNOHANG) == spinner;
+	guest_check(!status, "starved-goes-on", "status %#x", status);
+	guest_check(spun, "starved-waited", "supply ran beside the spinner");
+	if (!spun) {
+		kill(spinner, SIGKILL);
+		waitpid(spinner, NULL, 0);
+	}
+	if (has_server)
+		guest_set_kernel(FAIR_SERVER, "50000000");
+	guest_set_kernel(RT_RUNTIME, "950000");
+	supply_runs_on(-1);
+	guest_ungroup("starved");
+	return guest_exit();
+}
