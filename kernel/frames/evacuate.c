@@ -116,6 +116,19 @@ static void note_frame(struct sol_refill *f, struct folio *folio, u64 pfn)
 	f->want--;	/* no more than are wanted */
 }
 
+/*
+ * Does somebody hold the small page @folio, of which we have a reference, beside those who map
+ * it? Then it can't move, and to try is dear: migration tries ten times, with a target each
+ * time. Compaction tells such pages so.
+ */
+static bool is_held(struct folio *folio)
+{
+	return folio_test_anon(folio) && !folio_test_swapcache(folio) &&
+	       !folio_test_large(folio) &&
+	       folio_ref_count(folio) - 1 >
+		       atomic_read(&folio_page(folio, 0)->_mapcount) + 1;
+}
+
 /* A visitor: take the frame @pfn if it is free, or gather its page. */
 static void gather(struct sol_refill *f, u64 pfn)
 {
@@ -137,7 +150,7 @@ static void gather(struct sol_refill *f, u64 pfn)
 	folio = page_folio(page);
 	if (!folio_try_get(folio))
 		return;
-	if (page_folio(page) == folio && can_go(page)) {
+	if (page_folio(page) == folio && can_go(page) && !is_held(folio)) {
 		dropped = drop(e, folio);
 		if (dropped || isolate(e, folio))
 			note_frame(f, folio, pfn);

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 /*
- * @bytes of memory in all colours: a device of a child's has it. Return: the child, or 0: the
- * kernel has no io_uring.
+ * @bytes of memory in all colours, MAP_PRIVATE or MAP_SHARED: a device of a child's has it.
+ * Return: the child, or 0: the kernel has no io_uring.
  */
-static pid_t pin(size_t bytes)
+static pid_t pin(size_t bytes, int sharing)
 {
 	struct iovec buffer = { NULL, bytes };
 	char params[120] = "";
@@ -29,7 +29,10 @@ static pid_t pin(size_t bytes)
 		guest_die("pipe");
 	pid = fork();
 	if (!pid) {
-		buffer.iov_base = guest_map_anon(bytes);
+		buffer.iov_base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				       sharing | MAP_ANONYMOUS, -1, 0);
+		if (buffer.iov_base == MAP_FAILED)
+			_exit(1);
 		madvise(buffer.iov_base, bytes, MADV_NOHUGEPAGE);
 		guest_touch(buffer.iov_base, bytes);
 		ring = syscall(SYS_io_uring_setup, 1, params);
