@@ -26,8 +26,8 @@
  * A pass that finds nothing says why: the colours are short (their frames are the
  * group's own, or nobody can move them), or the node's memory is. A group grows only for
  * the first reason. The group is dry then for a tenth of a second; after eight such
- * passes in a row it is full, and dry for longer each time. So a task that keeps
- * asking for more costs little, whoever it is.
+ * passes it is full, and dry for longer each time. A pass that lists frames takes one of
+ * them off. So a task that keeps asking for more costs little, whoever it is.
  *
  * The module has two walks over frames, each with visitors. sol_refill_walk() goes over one cell
  * and stops at a few frames: refill (for a pass, a reserve and `lists`) takes the free
