@@ -22,8 +22,9 @@
  * A request does no work of its own beyond a look at the lists. It walks no zone, moves
  * no page, and neither interrupts nor drains another CPU. It waits for a second at most
  * for each pass of supply, and for SOL_PATIENCE answers at most. A wait that ends without
- * an answer says nothing of the colours: supply had no CPU, or is not done. It is waited
- * for a minute then, so that a busy machine does not end a task.
+ * an answer says nothing of the colours: supply had no CPU, or is not done. A task waits a
+ * minute for it, so that a busy machine does not end the task; who faults for another one
+ * does not, for it may hold locks that others need.
  *
  * Locking: groups and their lists are looked up with preemption off. A request is a
  * section of sol_waiting, so that unloading waits for it. It is none of the lists:
@@ -210,18 +211,40 @@ static bool ask_group(struct sol_request *rq, u32 *cells)
 	return c;
 }
 
+/* The current task's group, if it is group @id; with a reference. */
+static struct sol_group *own_group(u16 id)
+{
+	struct sol_group *g = sol_member_group(current);
+
+	if (g && g->id != id) {
+		sol_group_put(g);
+		g = NULL;
+	}
+	return g;
+}
+
 /* Another colour for the current task's group. @seen: cells found empty. */
 static bool grow(u16 id, u32 seen)
 {
-	struct sol_group *g = sol_member_group(current);
+	struct sol_group *g = own_group(id);
 	bool grown = false;
 
 	if (g) {
-		if (g->id == id)
-			grown = !sol_group_grow(g, seen);
+		grown = !sol_group_grow(g, seen);
 		sol_group_put(g);
 	}
 	return grown;
+}
+
+/* Jiffies for which answers that do not come are waited for. */
+static unsigned long unanswered(u16 id)
+{
+	struct sol_group *g = own_group(id);
+
+	if (!g)
+		return SOL_PATIENCE * HZ;
+	sol_group_put(g);
+	return UNANSWERED;
 }
 
 /**
@@ -268,7 +291,7 @@ static struct verdict ask_supply(const struct sol_request *rq)
  */
 static struct page *from_anywhere(struct sol_request *rq)
 {
-	unsigned long begin = jiffies, patience;
+	unsigned long begin = jiffies, answered = begin;
 	bool may_grow = true;
 	struct verdict said;
 	struct page *page;
@@ -282,17 +305,21 @@ static struct page *from_anywhere(struct sol_request *rq)
 		    fatal_signal_pending(current))
 			return page;
 		said = ask_supply(rq);
-		if (rq->exhaust == SOL_GROW && said.colors_short && may_grow &&
-		    rq->told) {
+		if (rq->exhaust == SOL_GROW && said.colors_short && may_grow) {
 			may_grow = grow(rq->id, seen);
 			if (may_grow)
 				continue;
 		}
-		tries += rq->told && !said.found;
-		patience = rq->told || rq->target ? SOL_PATIENCE * HZ : UNANSWERED;
-		if ((said.full && rq->told) || tries == SOL_PATIENCE ||
-		    time_after(jiffies, begin + patience))
-			return NULL;
+		if (rq->told) {
+			tries += !said.found;
+			if (said.full || tries == SOL_PATIENCE ||
+			    time_after(jiffies, answered + SOL_PATIENCE * HZ))
+				return NULL;
+		} else {
+			answered = jiffies;
+			if (time_after(jiffies, begin + unanswered(rq->id)))
+				return NULL;
+		}
 		schedule_timeout_killable(said.found ? 1 : PAUSE);
 	}
 }

@@ -55,7 +55,7 @@ int sol_hooks_attach(struct sol_hook *hooks, unsigned int n);
 
 /*
  * Detach those of @hooks that are attached. Wait until no task is in a trampoline or
- * sleeps in a C side, which may take a second.
+ * sleeps in a C side, which may take a minute (fault/request.c).
  */
 void sol_hooks_detach(struct sol_hook *hooks, unsigned int n);
 

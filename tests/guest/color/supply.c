@@ -217,7 +217,7 @@ static void others_come_first(void)
 		guest_skip("supply-others-come-first", "others have the memory");
 		return;
 	}
-	pinned = pin(600 * MIB, MAP_PRIVATE);
+	pinned = pin(600 * MIB, MAP_SHARED);
 	if (!pinned) {
 		guest_skip("supply-others-come-first", "no io_uring");
 		return;
