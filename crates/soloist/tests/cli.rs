@@ -974,7 +974,7 @@ fn what_is_saved_is_applied_already() {
         "{text}"
     );
     let refused = output(machine.path(), &["apply", "--dry-run", &file]);
-    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     fs::write(&file, text.replace("machine = \"small\"\n", "")).unwrap();
     let plan = output(machine.path(), &["apply", "--dry-run", &file]);
     assert_eq!(

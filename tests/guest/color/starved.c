@@ -21,11 +21,15 @@
 #define SECONDS		12	/* 8 answers are waited for, a second each */
 #define MEMBERS		16
 #define RT_RUNTIME	"/proc/sys/kernel/sched_rt_runtime_us"
-#define FAIR_SERVER	"/sys/kernel/debug/sched/fair_server/cpu1/runtime"
 
-/* Have supply's threads run on @cpu alone; -1: anywhere. Return: how many there are. */
+/*
+ * Have supply's threads run on @cpu alone, with the lowest real-time priority, so that the
+ * kernel's server of ordinary tasks gives them nothing; -1: as they were. Return: how many
+ * there are.
+ */
 static int supply_runs_on(int cpu)
 {
+	struct sched_param param = { .sched_priority = cpu >= 0 };
 	struct dirent *at;
 	DIR *all = opendir("/proc");
 	char path[300], name[32];
@@ -41,7 +45,10 @@ static int supply_runs_on(int cpu)
 		snprintf(path, sizeof(path), "/proc/%s/comm", at->d_name);
 		f = atoi(at->d_name) ? fopen(path, "r") : NULL;
 		if (f && fscanf(f, "%31s", name) == 1 && !strncmp(name, "soloist/", 8))
-			n += !sched_setaffinity(atoi(at->d_name), sizeof(cpus), &cpus);
+			n += !sched_setaffinity(atoi(at->d_name), sizeof(cpus), &cpus) &&
+			     !sched_setscheduler(atoi(at->d_name),
+						 cpu < 0 ? SCHED_OTHER : SCHED_FIFO,
+						 &param);
 		if (f)
 			fclose(f);
 	}
@@ -52,7 +59,6 @@ static int supply_runs_on(int cpu)
 
 static void restore(void)
 {
-	set_kernel(FAIR_SERVER, "50000000");
 	set_kernel(RT_RUNTIME, "950000");
 	supply_runs_on(-1);
 }
@@ -85,7 +91,6 @@ static int starve(void)
 	if (pipe(ready) || supply_runs_on(SPINS_ON) < 1)
 		guest_die("supply has no threads");
 	guest_set_kernel(RT_RUNTIME, "-1");
-	set_kernel(FAIR_SERVER, "0"); /* which 6.1 lacks */
 	spinner = fork();
 	if (!spinner)
 		spin(ready[1]);

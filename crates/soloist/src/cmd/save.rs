@@ -152,6 +152,12 @@ fn in_file(error: HostError) -> anyhow::Error {
     }
 }
 
+/// The machine that the file names.
+fn machine_of(config: &Config, name: &str) -> Result<Machine, HostError> {
+    let wrong = |e: FileError| config.located(KeyError::at(&["machine"], e.to_string()).into());
+    known::find(name).map_err(wrong)
+}
+
 /// Runs `apply`.
 pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
     let host = Host::live();
@@ -169,11 +175,7 @@ pub fn apply(args: ApplyArgs, ctx: &Ctx) -> Result<ExitCode> {
         errln!("soloist: {note}");
     }
     let force = args.force || config.force;
-    let of_machine = |name: &String| {
-        let found = known::find(name);
-        let wrong = |e: FileError| config.located(KeyError::at(&["machine"], e.to_string()).into());
-        map_of(&found.map_err(wrong)?, force, &host)
-    };
+    let of_machine = |name: &String| map_of(&machine_of(&config, name)?, force, &host);
     let wanted = Wanted {
         config: &config,
         map: config.machine.as_ref().map(of_machine).transpose()?,
