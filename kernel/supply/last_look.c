@@ -218,7 +218,7 @@ bool sol_last_look(struct sol_pass *p, enum sol_outcome *outcome)
 		note_where(p, at);
 		return false;
 	}
-	/* What was listed when the look began may be taken by now: it says nothing. */
+	/* Others may have taken the frames that were listed when the look began. */
 	if (p->got || at.stage == AS_IT_IS || sol_pass_any_listed(p))
 		*outcome = SOL_FOUND;
 	else

@@ -65,7 +65,7 @@ pub struct Block {
     repeats: Option<u64>,
     /// Physical lines that it lies in; none where that is unknown.
     pub lines: Box<[u64]>,
-    /// What it computes from registers.
+    /// Its computations from registers, in order.
     pub moves: Moves,
 }
 

@@ -194,7 +194,7 @@ impl Registers {
         found
     }
 
-    /// What general register `number` of the processor holds whose callback this is.
+    /// Reads general register `number` of the processor whose callback this is.
     ///
     /// # Safety
     /// Called from a callback that [reads registers](READS_REGS).
@@ -203,7 +203,7 @@ impl Registers {
         unsafe { self.read(*self.general.get(usize::from(number))?) }
     }
 
-    /// Where the processor runs whose callback this is.
+    /// Reads the address at which the processor runs whose callback this is.
     ///
     /// # Safety
     /// Called from a callback that [reads registers](READS_REGS).

@@ -679,8 +679,8 @@ mod tests {
         vcpu.block(block, true, || None, shared);
     }
 
-    /// RAX, which was RBX before, is what `xchg [mem], rax` loads, which then stores; what comes
-    /// before an instruction that did not access memory is not lost.
+    /// `xchg [mem], rax` accesses memory twice: RAX was a copy of RBX before, and is the loaded
+    /// value after both. A move before an instruction that did not access memory is not lost.
     #[test]
     fn what_comes_before_an_access_comes_once() {
         let dir = tempfile::tempdir().unwrap();

@@ -155,7 +155,7 @@ fn what_computes_nothing() {
     }
 }
 
-/// What is in the other lanes stays.
+/// The other lanes keep their contents.
 #[test]
 fn a_load_of_one_lane_keeps_the_others() {
     access(0x0d409020, "x1", "v0"); // ld1 {v0.s}[1], [x1]

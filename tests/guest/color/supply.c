@@ -144,32 +144,6 @@ static void half_a_set_in_reserve(void)
 	guest_ungroup("timely");
 }
 
-/* What @group and its nodes had when a fault of its found nothing. */
-static void tell_memory(const char *group)
-{
-	static const char *const files[] = {"stats", "occupancy"};
-	char path[64], key[64], line[256];
-	FILE *zones = fopen("/proc/zoneinfo", "r");
-	const char *at;
-	size_t i;
-
-	for (i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "groups/%s/%s", group, files[i]);
-		printf("# %s:", files[i]);
-		for (at = guest_read(path); at && *at; at += strcspn(at, "\n"), at += !!*at)
-			printf(" %.*s,", (int)strcspn(at, "\n"), at);
-		printf("\n");
-	}
-	while (zones && fgets(line, sizeof(line), zones))
-		if (!strncmp(line, "Node", 4) ||
-		    (sscanf(line, "%63s", key) == 1 &&
-		     (!strcmp(key, "pages") || !strcmp(key, "min") ||
-		      !strcmp(key, "low") || !strcmp(key, "nr_zone_inactive_file"))))
-			printf("# %s", line);
-	if (zones)
-		fclose(zones);
-}
-
 /* The longest of many faults of @group, for which supply lists frames anew, ms. */
 static long long longest_ms(const char *group, int rounds)
 {
@@ -197,10 +171,8 @@ static long long longest_ms(const char *group, int rounds)
 		_exit(write(to[1], &longest, sizeof(longest)) != sizeof(longest));
 	}
 	if (waitpid(pid, &status, 0) != pid || status ||
-	    read(to[0], &longest, sizeof(longest)) != sizeof(longest)) {
-		tell_memory(group);
+	    read(to[0], &longest, sizeof(longest)) != sizeof(longest))
 		guest_die("the member of %s: status %#x", group, status);
-	}
 	close(to[0]);
 	close(to[1]);
 	return longest / 1000000;

@@ -144,7 +144,7 @@ struct Report<'a> {
     plan: &'a Steps,
 }
 
-/// What is wrong in the file is the user's to mend.
+/// A wrong file is a misuse: the user can mend it.
 fn in_file(error: HostError) -> anyhow::Error {
     match error {
         HostError::File(error) if error.line > 0 => Misuse(error.to_string()).into(),
