@@ -9,6 +9,7 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 # Those of make check, and those that only make check-long asks for.
 KERNELS ?= $(shell scripts/kernels list)
 every_kernel := $(shell scripts/kernels list all)
+long_kernels := $(shell scripts/kernels list long)
 PREFIX  ?= /usr/local
 MINUTES ?= 10
 SECONDS ?= 60
@@ -36,8 +37,9 @@ help:
 	@echo "make demo         boot a 4-node machine and see real programs coloured"
 	@echo "make build        the command line, and the module for the kernels of make check"
 	@echo "make check        every test on a 6.12, most on x86-64 and arm64, some on other kernels"
-	@echo "make check-long   every test and stress on every kernel, MINUTES=$(MINUTES) each, 100 reloads, the"
-	@echo "                  module's fuzzer on 6.12, 6.1-rt and the debug kernel (tests/fuzz/run),"
+	@echo "make check-long   every test on $(words $(long_kernels)) kernels, the core set on the others, 100 reloads and"
+	@echo "                  stress, MINUTES=$(MINUTES) on each kernel, the module's fuzzer as long on 6.12,"
+	@echo "                  6.1-rt and the debug kernel (tests/fuzz/run),"
 	@echo "                  core, crates, bounds of real time and detection of maps on new seeds each time,"
 	@echo "                  the lab's experiments at small scale beside evidence/verdicts.csv,"
 	@echo "                  installs in bare Debian 12 and 13, and a container through a reboot of each"
@@ -66,8 +68,8 @@ check-long:
 	@seed=$$(date +%s); echo "PROPTEST_RNG_SEED=$$seed"; \
 		PROPTEST_RNG_SEED=$$seed cargo test -q --workspace --no-fail-fast
 	@NO_BUILD=1 tests/guest/run --all
-	@NO_BUILD=1 tests/guest/run --long $(foreach k,$(every_kernel),-k $(k)) load control
-	@tests/stress/run $(MINUTES) $(filter-out %-arm64 %-arm64-16k,$(every_kernel))
+	@NO_BUILD=1 tests/guest/run --long $(foreach k,$(long_kernels),-k $(k)) load control
+	@tests/stress/run $(MINUTES) $(filter-out %-arm64 %-arm64-16k,$(long_kernels))
 	@tests/fuzz/run $(MINUTES) 6.12 6.1-rt debug
 	@scripts/qemu
 	@NO_BUILD=1 tests/record/run

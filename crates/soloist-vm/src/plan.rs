@@ -23,8 +23,8 @@ pub struct TestPlan {
 pub struct Row {
     /// The kernel's short name, `6.12-rt`.
     pub kernel: String,
-    /// `all`, `core`, `short`, `AREA` or `AREA/NAME`, one or more; `long`: none but in
-    /// `make check-long`.
+    /// `all`, `core`, `short`, `none`, `AREA` or `AREA/NAME`, one or more; `long`: all in
+    /// `make check-long`, which else runs `core` and these.
     pub tests: Vec<String>,
     /// What it leaves out of them: `AREA/NAME`, or `AREA/NAME@KIND`.
     pub without: Vec<String>,
@@ -140,6 +140,7 @@ impl TestPlan {
     }
 
     /// Whether `test` runs on `kernel`; on one that is not in the table, all do.
+    #[must_use]
     pub fn runs(&self, kernel: &str, test: &str) -> bool {
         let Some(row) = self.row(kernel) else {
             return true;
@@ -148,6 +149,15 @@ impl TestPlan {
         let in_set =
             |(name, set): (&str, &Vec<String>)| row.has(name) && set.iter().any(|s| s == test);
         !row.lacks(test) && (row.names(test) || sets.into_iter().any(in_set))
+    }
+
+    /// The same in `make check-long`: all tests on a kernel that says `long`, on any other
+    /// the core set, on busy machines too, and what the kernel runs anyway.
+    #[must_use]
+    pub fn runs_long(&self, kernel: &str, test: &str) -> bool {
+        let idle = test.split('@').next().unwrap_or(test);
+        let core = self.core.iter().any(|name| name == idle);
+        core || self.row(kernel).is_none_or(|row| row.has("long")) || self.runs(kernel, test)
     }
 }
 
@@ -198,9 +208,23 @@ mod tests {
     }
 
     #[test]
+    fn the_long_check_runs_all_on_some_kernels() {
+        let plan =
+            TestPlan::parse("6.12 all\n6.1 none long\n7.3 none\n7.3-rt b -b/y\n+ a/x\n").unwrap();
+        let runs = |kernel: &str| {
+            ["a/x", "a/x@full", "b/x", "b/y"].map(|test| u8::from(plan.runs_long(kernel, test)))
+        };
+        assert_eq!(runs("6.12"), [1, 1, 1, 1]);
+        assert_eq!(runs("6.1"), [1, 1, 1, 1]);
+        assert_eq!(runs("7.3"), [1, 1, 0, 0]);
+        assert_eq!(runs("7.3-rt"), [1, 1, 1, 0]);
+        assert!(!plan.runs("6.1", "a/x") && !plan.runs("7.3", "a/x"));
+    }
+
+    #[test]
     fn the_table_says_what_runs_where() {
         let plan = TestPlan::parse(
-            "# x\n6.12\tall\n6.1 core\n6.1-rt core b c/x\n7.3 short cpu=x-1\n7.3-rt long append=x=1 append=y\n\n+ a/x\n+ a/z short\n",
+            "# x\n6.12\tall\n6.1 core\n6.1-rt core b c/x\n7.3 short cpu=x-1\n7.3-rt none append=x=1 append=y\n\n+ a/x\n+ a/z short\n",
         )
         .unwrap();
         assert!(plan.runs("6.12", "a/y"));
@@ -266,7 +290,7 @@ mod tests {
         };
         for set in plan.kernels.iter().flat_map(|row| &row.tests) {
             assert!(
-                ["all", "core", "short", "long"].contains(&set.as_str()) || is_there(set),
+                ["all", "core", "short", "none", "long"].contains(&set.as_str()) || is_there(set),
                 "tests/kernels: there is no set, area or test {set}"
             );
         }

@@ -34,7 +34,7 @@ struct Args {
     /// tests [default: all kernels, each with what tests/kernels says].
     #[arg(long, short)]
     kernel: Vec<String>,
-    /// All tests on all kernels.
+    /// What make check-long runs: more on each kernel, and on more kernels (tests/kernels).
     #[arg(long)]
     all: bool,
     /// Machine file whose nodes and map the guests have [default: qemu-2node's, of arm64
@@ -98,11 +98,15 @@ fn run(args: &Args) -> Result<bool, Failure> {
         [] => kernels.into_iter().map(|row| row.kernel).collect(),
         names => names.to_vec(),
     };
-    let every = args.all || args.long || !args.kernel.is_empty() || !args.tests.is_empty();
+    let every = args.long || !args.kernel.is_empty() || !args.tests.is_empty();
+    let runs = |kernel: &str, test: &str| match args.all {
+        true => plan.runs_long(kernel, test),
+        false => plan.runs(kernel, test),
+    };
     let mut guests = Vec::new();
     for name in &names {
         let mut tests = tests.clone();
-        tests.retain(|(test, _)| every || plan.runs(name, test));
+        tests.retain(|(test, _)| every || runs(name, test));
         if tests.is_empty() {
             continue;
         }
