@@ -441,6 +441,33 @@ fn one_is_no_plural() {
     );
 }
 
+/// The module counts a page that leaves its colours for its group and for the system.
+#[test]
+fn a_page_out_of_its_colours_is_told_once() {
+    let machine = Machine::loaded();
+    let look = |group: &str, system: &str| {
+        machine.soloist("groups/core0/stats", &format!("pages 12\nmoved {group}\n"));
+        machine.soloist("groups/core0/bandwidth", "off\n");
+        machine.soloist("stats", &format!("groups 1\nmoved {system}\n"));
+        Snapshot::take(&control(&machine)).unwrap()
+    };
+    let told = |system: &str| -> Vec<String> {
+        let (before, now) = (look("1", "1"), look("6", system));
+        let events = events(&before, &now, &[]);
+        events.iter().map(|event| event.to_string()).collect()
+    };
+    let [core0] = told("6").try_into().unwrap();
+    assert!(
+        core0.ends_with("core0: 5 pages moved out of its colours"),
+        "{core0}"
+    );
+    let [_, system] = told("8").try_into().unwrap();
+    assert!(
+        system.ends_with("system: 2 pages moved out of colour"),
+        "{system}"
+    );
+}
+
 fn with_a_rule() -> Machine {
     let machine = Machine::loaded();
     machine.soloist("groups/core0/bandwidth", "off\n");

@@ -41,7 +41,7 @@ const OF_GROUPS: [(&str, &str, &str); 4] = [
     ("exhausted", "request", "found no page in its colours"),
     ("spilled", "page", "handed out of colour"),
     ("grown", "colour", "taken beyond its own"),
-    ("moved", "page", "moved by the kernel, within its colours"),
+    ("moved", "page", "moved out of its colours"),
 ];
 
 /// A group that was removed, and what it had counted until then.
@@ -147,8 +147,12 @@ pub fn events(before: &Snapshot, now: &Snapshot, removed: &[Removed]) -> Vec<Eve
             found.add(&format!("rule {}", rule.name), "refused", n, text);
         }
     }
-    let lost = |s: &Snapshot| s.system.get("moved").copied().unwrap_or(0);
-    if let Some(n) = growth(lost(before), lost(now)) {
+    // The module counts each of them for its group, too. Only those of groups that are gone
+    // are told here.
+    let moved = |s: &Snapshot| s.system.get("moved").copied().unwrap_or(0);
+    let told = found.events.iter().filter(|event| event.what == "moved");
+    let told: u64 = told.map(|event| event.count).sum();
+    if let Some(n) = growth(moved(before) + told, moved(now)) {
         found.add(
             "system",
             "moved",

@@ -60,9 +60,9 @@ pub const GROUP: &[Field] = &[
     counter("spilled", "Pages handed out of colour since none was left"),
     counter("exhausted", "Requests that found no page in its colours"),
     counter("page_tables", "Page tables handed out in colour"),
-    counter("moved", "Pages that the kernel moved, within their colours"),
+    counter("moved", "Pages that left their colours"),
     counter("freed", "Pages that came back"),
-    counter("large", "Huge pages handed out"),
+    counter("large", "Huge pages asked for"),
 ];
 
 /// A group's own pages out of colour, by reason.
