@@ -59,6 +59,20 @@ fn what_is_saved_is_true_already() {
     assert_eq!(steps(&machine, &read, true), Steps::default());
 }
 
+/// A system that finds no page would not live long.
+#[test]
+fn everything_else_spills_unless_the_file_says_otherwise() {
+    let exhaust = |keys: &str| {
+        let text = format!("[groups.rest]\nbank_sets = '0-1'\n{keys}");
+        Config::parse(&text).unwrap().groups["rest"].exhaust
+    };
+    assert_eq!(exhaust("cgroup = 'everything-else'"), Exhaust::Spill);
+    let list = "cgroup = ['/a.slice', 'everything-else']\n";
+    assert_eq!(exhaust(list), Exhaust::Spill);
+    assert_eq!(exhaust(&format!("{list}exhaust = 'fail'")), Exhaust::Fail);
+    assert_eq!(exhaust("cgroup = '/a.slice'"), Exhaust::Fail);
+}
+
 #[test]
 fn a_limit_that_is_left_out_is_the_default_again() {
     let machine = loaded();

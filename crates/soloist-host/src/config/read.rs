@@ -8,7 +8,7 @@ use soloist_machine::{FileError, FileText, KeyError};
 
 use crate::config::check;
 use crate::config::file::Config;
-use crate::control::{check_name, Bandwidth};
+use crate::control::{check_name, Bandwidth, Exhaust};
 use crate::machine::EVERYTHING_ELSE;
 use crate::run::check_lasting_name;
 use crate::HostError;
@@ -40,7 +40,8 @@ impl Config {
     }
 
     fn read_text(place: FileText<'_>) -> Result<Self, FileError> {
-        let this: Self = toml::from_str(place.text).map_err(|error| place.toml(&error))?;
+        let mut this: Self = toml::from_str(place.text).map_err(|error| place.toml(&error))?;
+        this.spill_the_rest(place.text);
         this.check().map_err(|error| place.of_key(error))?;
         Ok(this)
     }
@@ -55,6 +56,21 @@ impl Config {
         match located.line {
             0 => error,
             _ => HostError::Request(located.to_string()),
+        }
+    }
+
+    /// A group that takes in everything else spills where `text` does not say what it does: a
+    /// system that finds no page would not live long.
+    fn spill_the_rest(&mut self, text: &str) {
+        let table: toml::Table = toml::from_str(text).unwrap_or_default();
+        let says = |name: &str| {
+            let groups = table.get("groups").and_then(|groups| groups.get(name));
+            groups.is_some_and(|group| group.get("exhaust").is_some())
+        };
+        for (name, group) in &mut self.groups {
+            if group.cgroups.iter().any(|path| path == EVERYTHING_ELSE) && !says(name) {
+                group.exhaust = Exhaust::Spill;
+            }
         }
     }
 
