@@ -112,7 +112,7 @@ fn rank(item: &Item) -> f64 {
 
 /// The answer where the cache was looked at, and banks were not.
 const NO_SLICES: &str = "Banks were not measured here, so nobody knows what bank colours buy: \
-                         `soloist bench silicon --json` finds out in about a minute.";
+                         `soloist bench silicon --json` finds out in one to three minutes.";
 
 /// The answer where nobody measured.
 const NOTHING: &str =
@@ -416,7 +416,7 @@ fn channels(facts: &Facts, measured: Option<&InSlices>) -> Item {
         says: facts.no_channel_colors.clone().unwrap_or(says),
         costs: "as private banks, and that channel's bandwidth",
         commands: vec![
-            "soloist run --colors LIST -- CMD    # sets of one channel: soloist map show",
+            "soloist run --bank-sets LIST -- CMD    # sets of one channel: soloist map show",
         ],
         ..Item::default()
     }

@@ -10,8 +10,8 @@ use soloist_host::machine::{nearest_memory, node_of_cpu, Host};
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Colours")]
 pub struct ColorArgs {
-    /// Bank colours: a number (`4`: any four free ones) or a list (`4-7`; `4,` is
-    /// colour 4 only).
+    /// Bank sets, a number (`4`: any four free ones), or bank colours, a list (`4-7`; `4,`
+    /// is colour 4 only).
     #[arg(long, value_name = "N|LIST")]
     pub colors: Option<Choice>,
 
