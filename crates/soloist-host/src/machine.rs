@@ -32,7 +32,7 @@ pub use memory::{available_bytes, huge_bytes_at, memory_ranges};
 pub use node::{check_nodes, movable_bytes, nearest_memory, node_of_cpu, usable_cpus};
 pub use objections::Objections;
 pub use pages::{Page, PageReader};
-pub use siblings::{in_cache_of, of_one_core, one_of_each_core};
+pub use siblings::{in_cache_of, of_one_core, one_of_each_core, siblings};
 pub use smbios::Modules;
 pub use spinner::{spinners, Spinner};
 pub use task::{named, pin, threads};

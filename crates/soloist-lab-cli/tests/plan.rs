@@ -520,6 +520,23 @@ fn a_check_in_json_says_how_the_host_differs() {
         fs::write(soloist.join(file), text).unwrap();
     }
     fs::write(dir.path().join("tasks.toml"), TASKS).unwrap();
+    // A thread beside the task's takes a part of its core.
+    let cpus = dir.path().join("sys/devices/system/cpu");
+    fs::create_dir_all(cpus.join("cpu0/topology")).unwrap();
+    fs::write(cpus.join("cpu0/topology/core_cpus_list"), "0,16\n").unwrap();
+    let refused = Command::new(env!("CARGO_BIN_EXE_soloist-lab"))
+        .current_dir(&dir)
+        .env("SOLOIST_HOST_ROOT", dir.path())
+        .args(["plan", "tasks.toml", "--check"])
+        .output()
+        .unwrap();
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("CPU 16 is a hardware thread of core 0"),
+        "{said}"
+    );
+    fs::write(cpus.join("cpu0/topology/core_cpus_list"), "0\n").unwrap();
     let difference = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_soloist-lab"));
         command

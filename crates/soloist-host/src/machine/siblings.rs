@@ -44,6 +44,13 @@ pub fn of_one_core(host: &Host, cpus: &[u32]) -> Option<String> {
     })
 }
 
+/// The other threads of a processor's core, as far as they are online.
+#[must_use]
+pub fn siblings(host: &Host, cpu: u32) -> Vec<u32> {
+    let all = threads(host, cpu).into_iter();
+    all.filter(|&other| other != cpu).collect()
+}
+
 /// Of these, the processors whose last-level cache is that of `victim`; all where the kernel does
 /// not say.
 #[must_use]
@@ -115,6 +122,7 @@ mod tests {
         let all: Vec<u32> = (0..8).collect();
         assert_eq!(one_of_each_core(&host, &all), [0, 1, 2, 3]);
         assert_eq!(one_of_each_core(&host, &[6, 2, 1]), [6, 1]);
+        assert_eq!(siblings(&host, 2), [6]);
         assert_eq!(in_cache_of(&host, 0, &[1, 2, 3]), [1]);
         assert_eq!(in_cache_of(&host, 2, &[0, 1, 3]), [3]);
         assert_eq!(of_one_core(&host, &[0, 1, 2, 3]), None);

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use soloist_core::AddrMap;
 use soloist_host::config::{plan as steps_to, Config, Steps};
 use soloist_host::control::{Control, Guard, GuardCpu};
-use soloist_host::machine::Host;
+use soloist_host::machine::{siblings, Host};
 use soloist_host::HostError;
 
 use super::config::keep_event;
@@ -95,10 +95,23 @@ fn servers(host: &Host, timed: &BTreeSet<u32>) -> Vec<String> {
     pairs.filter_map(|(name, core)| on(name, core)).collect()
 }
 
-/// Why limits that `event` counts may not hold on this host, and what to do; `None`: nothing is
-/// known against them, or there are none.
+/// Why a bound may not hold on this host, and what to do; `None`: nothing is known against one.
+/// Limits rest on `event`, if there are any. `timed`: cores with deadlines.
 #[must_use]
-pub fn doubt(event: Option<&Event>, host: &Host) -> Option<String> {
+pub fn doubt(event: Option<&Event>, host: &Host, timed: &BTreeSet<u32>) -> Option<String> {
+    threads_run(host, timed).or_else(|| limits_doubted(event, host))
+}
+
+/// Hardware threads that share a core with deadlines, in words.
+fn threads_run(host: &Host, timed: &BTreeSet<u32>) -> Option<String> {
+    let shared = |&core: &u32| Some((core, siblings(host, core).first().copied()?));
+    let (core, other) = timed.iter().find_map(shared)?;
+    Some(format!(
+        "CPU {other} is a hardware thread of core {core}, and no bound counts what it takes of the core: write 0 to /sys/devices/system/cpu/cpu{other}/online"
+    ))
+}
+
+fn limits_doubted(event: Option<&Event>, host: &Host) -> Option<String> {
     let objection = event?.objection.as_ref().map(|why| {
         format!(
             "{why}; name an event that counts every line with --event (docs/reference/guard.md)"

@@ -40,9 +40,9 @@ pub fn host(
     event: Option<&Event>,
     ctx: &Ctx,
 ) -> Result<(ExitCode, Difference)> {
-    if let (Some(why), false) = (doubt(event, &Host::live()), ask.force) {
+    if let (Some(why), false) = (doubt(event, &Host::live(), &ask.timed), ask.force) {
         let done = if ask.apply { "applied" } else { "compared" };
-        bail!("the plan's limits may not hold: {why}, or take it as it is with --force: nothing was {done}");
+        bail!("the plan's bounds may not hold: {why}, or take it as it is with --force: nothing was {done}");
     }
     if ask.apply {
         load(
