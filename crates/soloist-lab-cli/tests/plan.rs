@@ -336,7 +336,10 @@ fn a_plan_that_does_not_hold_is_not_written() {
     );
     assert!(good.contains("# for opteron-6128, "), "{good}");
     assert!(good.contains("soloist run --group control"), "{good}");
-    assert!(good.contains("_server/cpu0/runtime"), "{good}");
+    assert!(
+        good.contains("taskset -c 0 sh -c 'for f in") && good.contains("_server/cpu0/runtime"),
+        "{good}"
+    );
     let heavy = example("three-tasks.toml");
     let pi = ["--machine", "raspberry-pi-4", "--config"];
     let out = plan_of(dir, &heavy, &[pi.as_slice(), &["-"]].concat());
@@ -460,6 +463,7 @@ fn edf_is_started_as_it_was_proved() {
         "--period 7ms -- ./b",
         "--group core-0-node-0 --cpus 0 --budget ",
         "/sys/fs/cgroup/soloist-core-0/cpuset.cpus.partition",
+        "(echo 0 >/sys/fs/cgroup/soloist-core-0/cgroup.procs && for f in",
         "_server/cpu0/runtime",
         "echo 0 >/sys/fs/cgroup/soloist-core-0/cgroup.procs && exec soloist run",
     ] {

@@ -86,7 +86,7 @@ fn servers(host: &Host, timed: &BTreeSet<u32>) -> Vec<String> {
         let path = format!("{SCHED}/{name}/cpu{core}/runtime");
         let runtime = host.text(&path).filter(|runtime| runtime != "0")?;
         Some(format!(
-            "core {core}: the kernel's {name} may run ordinary tasks before those with deadlines, for {runtime} ns at a time: write 0 to {path}"
+            "core {core}: the kernel's {name} may run ordinary tasks before those with deadlines, for {runtime} ns at a time: write 0 to {path}, from a task on that core (taskset -c {core}), or the kernel may warn"
         ))
     };
     let pairs = timed

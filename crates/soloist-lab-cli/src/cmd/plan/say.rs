@@ -172,7 +172,7 @@ fn starts(plan: &Plan) -> Vec<String> {
     let budgets = plan.set.order == Order::Edf;
     for &core in &cores {
         lines.extend(budgets.then(|| cpuset(core)).into_iter().flatten());
-        lines.extend(without_servers(core));
+        lines.extend(without_servers(core, budgets));
     }
     for (a, task) in plan.assignments.iter().zip(&plan.set.tasks) {
         let cpuset = budgets && cores.contains(&a.core);
@@ -195,11 +195,17 @@ fn cpuset(core: u32) -> [String; 2] {
 }
 
 /// From Linux 6.12 on servers run ordinary tasks before those with deadlines, whether these
-/// leave them time or not: no bound holds beside them.
-fn without_servers(core: u32) -> [String; 2] {
+/// leave them time or not: no bound holds beside them. The core itself turns them off. Else a
+/// server whose last task sleeps may be active still, and Linux 6.12 then warns that it counts
+/// `running_bw` wrongly (kernel/sched/deadline.c). `cpuset`: the core is one of its own.
+fn without_servers(core: u32, cpuset: bool) -> [String; 2] {
+    let off = format!("for f in /sys/kernel/debug/sched/*_server/cpu{core}/runtime; do [ ! -e \"$f\" ] || echo 0 >\"$f\"; done");
     [
         format!("  # core {core}, as root: without the servers that run ordinary tasks first"),
-        format!("  for f in /sys/kernel/debug/sched/*_server/cpu{core}/runtime; do [ ! -e \"$f\" ] || echo 0 >\"$f\"; done"),
+        match cpuset {
+            true => format!("  (echo 0 >{}/cgroup.procs && {off})", cpuset_of(core)),
+            false => format!("  taskset -c {core} sh -c '{off}'"),
+        },
     ]
 }
 
