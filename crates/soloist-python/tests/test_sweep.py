@@ -11,6 +11,7 @@ import threading
 import time
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soloist
@@ -56,6 +57,29 @@ def test_what_is_there_is_not_run_again(tiny, client, tmp_path):
     assert keyed.ran == 1
     everything = soloist.frame(out)
     assert everything["id"].nunique() == 13 and everything["used"].notna().sum() == len(keyed.table())
+
+
+@pytest.mark.parametrize("one, other, as_texts", [
+    (["1M", "2M"], soloist.between("3M", "4M", step="1M"), ["1M", "2M", "3145728", "4194304"]),
+    (["1M", 2 << 20], [3 << 20, "4M"], ["1M", "2097152", "3145728", "4M"]),
+])  # fmt: skip
+def test_a_key_of_texts_and_numbers_is_one_of_texts(tiny, client, tmp_path, one, other, as_texts):
+    out = tmp_path / "out"
+    for values in (one, other):
+        found = soloist.sweep(tiny, {"noise.bytes": values}, client, out)
+        assert (found.ran, found.errors) == (2, [])
+    assert sorted(set(soloist.frame(out)["noise.bytes"])) == sorted(as_texts)
+
+
+@pytest.mark.parametrize("one, other, both", [
+    ([True], [1], ["true", "1"]),
+    ([0.5], [1 << 60 | 1], ["0.5", "1152921504606846977"]),
+    ([0.5], [1], [0.5, 1.0]),
+    ([None], [1], [None, 1]),
+])  # fmt: skip
+def test_columns_of_two_kinds(one, other, both):
+    joined = store.concat([pa.table({"a": one, "b": [0]}), pa.table({"a": other})])
+    assert joined.to_pydict() == {"a": both, "b": [0, None]}
 
 
 def test_labels_are_those_that_were_given(tiny, client, tmp_path):

@@ -18,6 +18,7 @@ from . import _native, lab
 from ._native import SoloistError
 from ._source import canonical, is_path, parsed, plain, read, told, toml
 from .sampling import Point
+from .store import concat
 
 #: Keys of a scenario that a point may name whole.
 _WHOLE = ("policies", "regulator", "sweep", "task")
@@ -197,7 +198,7 @@ def run_group(base: Base, cases: list[tuple[str, Point]]) -> Group:
                 tables.append(_run(base, case, point, Path(folder)))
             except (Exception, PanicException) as error:  # noqa: BLE001
                 errors.append((case, _words(error)))
-    table = pa.concat_tables(tables, promote_options="permissive") if tables else None
+    table = concat(tables) if tables else None
     return Group(table, errors, time.perf_counter() - began)
 
 

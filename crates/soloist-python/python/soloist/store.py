@@ -94,10 +94,7 @@ class Store:
         tables = list(_once(self._parts(), ids))
         if not tables:
             return pa.table({"id": pa.array([], pa.string())})
-        try:
-            return pa.concat_tables(tables, promote_options="permissive")
-        except pa.ArrowInvalid:
-            return pa.concat_tables(_as_texts(tables), promote_options="permissive")
+        return concat(tables)
 
     def _put(self, table: pa.Table) -> None:
         name = f"part-{uuid.uuid4().hex}.parquet"
@@ -171,13 +168,10 @@ def _once(parts: list[Path], ids: set[str] | None) -> Iterator[pa.Table]:
             yield table.filter(pc.is_in(table["id"], pa.array(sorted(wanted))))
 
 
-def _as_texts(tables: list[pa.Table]) -> list[pa.Table]:
-    """With columns that are of different kinds in different parts as texts."""
-    kinds: dict[str, set[pa.DataType]] = {}
-    for table in tables:
-        for field in table.schema:
-            kinds.setdefault(field.name, set()).add(field.type)
-    mixed = {name for name, of in kinds.items() if len(of) > 1 and pa.string() in of}
+def concat(tables: list[pa.Table]) -> pa.Table:
+    """One table of all. A key may be a text in one and a number in another: it is a text then."""
+    names = {name for table in tables for name in table.column_names}
+    mixed = {name for name in names if not _fits(tables, name)}
 
     def texts(table: pa.Table) -> pa.Table:
         for name in mixed & set(table.column_names):
@@ -185,4 +179,14 @@ def _as_texts(tables: list[pa.Table]) -> list[pa.Table]:
             table = table.set_column(at, name, table[name].cast(pa.string()))
         return table
 
-    return [texts(table) for table in tables]
+    return pa.concat_tables([texts(table) for table in tables], promote_options="permissive")
+
+
+def _fits(tables: list[pa.Table], name: str) -> bool:
+    """Whether a column is of kinds that one kind has room for."""
+    columns = [table.select([name]) for table in tables if name in table.column_names]
+    try:
+        pa.concat_tables(columns, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return False
+    return True
