@@ -109,6 +109,19 @@ def test_machines_and_their_keys(tiny, client, tmp_path):
     assert soloist.sweep(tiny, grid, client, tmp_path / "out").ran == 1
 
 
+def test_a_machine_files_content_is_part_of_the_case(tiny, client, tmp_path):
+    mine = tmp_path / "mine.toml"
+    text, _ = soloist._native.machine_text("raspberry-pi-4")
+    tiny["policies"] = ["buddy"]
+    tiny["task"].pop()
+    for ns in (37, 99):
+        mine.write_text(text.replace("request_ps = 37000", f"request_ps = {ns}000"))
+        found = soloist.sweep(tiny, {"experiment.machine": [str(mine)]}, client, tmp_path / "out")
+        assert (found.ran, found.errors) == (1, [])
+        assert set(found.frame()["machine"]) == {str(mine)}
+    assert soloist.frame(tmp_path / "out")["time"].nunique() == 2
+
+
 def test_one_wrong_case_of_1000(tiny, client, tmp_path):
     """999 results and one error with its point."""
     tiny["task"] = [tiny["task"][0] | {"work": 1}]

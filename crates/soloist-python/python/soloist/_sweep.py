@@ -163,7 +163,8 @@ def _plan(
     # Claims name the cases of the file.
     table.pop("claim", None)
     table.pop("plot", None)
-    names = {str(point["machine"]) for point in at if "machine" in point}
+    named = ("machine", "experiment.machine")
+    names = {str(point[key]) for point in at for key in named if key in point}
     names.add(str(table.get("experiment", {}).get("machine", "")))
     base = Base(table, options, local_machines(names), version())
     recordings: dict[str, str] = {}
