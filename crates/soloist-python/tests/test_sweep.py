@@ -2,6 +2,7 @@
 """Sweeps: what is kept, what is not run again, and what goes wrong."""
 
 import errno
+import json
 import os
 import signal
 import socket
@@ -120,6 +121,23 @@ def test_a_machine_files_content_is_part_of_the_case(tiny, client, tmp_path):
         assert (found.ran, found.errors) == (1, [])
         assert set(found.frame()["machine"]) == {str(mine)}
     assert soloist.frame(tmp_path / "out")["time"].nunique() == 2
+
+
+def test_a_machine_file_is_utf_8_whatever_the_locale_is(tiny, small, tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text(f"# für Köln\n{small.read_text()}", encoding="utf-8")
+    program = """
+import json, sys
+import soloist
+from soloist import _cases
+scenario, name = json.loads(sys.argv[1])
+base = _cases.Base(scenario, {}, _cases.local_machines({name}), soloist.version())
+group = _cases.run_group(base, [("a", {"machine": name})])
+assert not group.errors and len(group.table), group.errors
+"""
+    arguments = [sys.executable, "-c", program, json.dumps([tiny, str(mine)])]
+    c = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    subprocess.run(arguments, check=True, env=os.environ | c)
 
 
 def test_one_wrong_case_of_1000(tiny, client, tmp_path):
@@ -359,8 +377,6 @@ if __name__ == "__main__":
 @pytest.mark.kills
 @pytest.mark.parametrize("attempt", range(int(os.environ.get("SOLOIST_KILLS", "1"))))
 def test_a_caller_that_is_killed_loses_nothing_that_was_told(tiny, tmp_path, attempt):
-    import json
-
     script, out = tmp_path / "sweep.py", tmp_path / "out"
     script.write_text(SCRIPT.replace("soloist._sweep", "__import__('soloist._sweep')._sweep"))
     arguments = json.dumps([slow(tiny), SLOW, str(out)])

@@ -227,7 +227,8 @@ def _run(base: Base, case: str, point: Point, folder: Path) -> pa.Table:
     sent = base.machines.get(name)
     if changed is not None or sent is not None:
         file = folder / f"{case}.toml"
-        file.write_text(toml(changed) if changed is not None else sent[0] if sent else "")
+        text = toml(changed) if changed is not None else sent[0] if sent else ""
+        file.write_text(text, encoding="utf-8")
         about["machine"] = str(file)
     try:
         table = lab.run(scenario, progress=False, **base.options)
