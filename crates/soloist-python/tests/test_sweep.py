@@ -170,6 +170,9 @@ def test_wrong_options_stop_before_anything_runs(tiny, client, tmp_path):
         ([1], {}, "the grid: 1 is no point"),
         ({1: [2]}, {}, "the grid's key 1: expected a text"),
         ({"used": [object()]}, {}, "object is neither a number"),
+        # One of them would hold in silence, and the column say the other.
+        ({"policies": [["camc"]]}, {"policies": ["buddy"]}, "'policies': the option 'policies' says it too"),
+        ({"experiment.repeats": [2]}, {"seeds": 3}, "'experiment.repeats': the option 'seeds' says it too"),
         (GRID, {"out": None}, "out=None: expected"),
         (GRID, {"policies": 7}, "policies=7: expected a list"),
         (GRID, {"seeds": "x"}, "seeds='x': expected a whole number"),

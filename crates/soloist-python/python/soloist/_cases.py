@@ -89,12 +89,12 @@ def _set_task(scenario: dict[str, Any], key: str, value: Any) -> None:
                  "policies", *(f"{n}.KEY" for n in dict.fromkeys(names))]  # fmt: skip
         near = difflib.get_close_matches(name, names, 1)
         meant = f" (did you mean {near[0]}.{field}?)" if near and field else ""
-        raise _of_grid(key, f"nothing has that name{meant}; there are: {', '.join(known)}")
+        raise of_grid(key, f"nothing has that name{meant}; there are: {', '.join(known)}")
     for task in named:
         _put(task, field.split("."), value)
 
 
-def _of_grid(key: str, why: str) -> SoloistError:
+def of_grid(key: str, why: str) -> SoloistError:
     """A key that a point can't set: who read the grid from a file names that."""
     error = told(f"the grid's key {key!r}: {why}")
     error.key = key
@@ -111,7 +111,7 @@ def _put(table: dict[str, Any], path: list[str], value: Any) -> None:
     for step in path[:-1]:
         inner = table.setdefault(step, {})
         if not isinstance(inner, dict):
-            raise _of_grid(".".join(path), f"{step!r} is no table")
+            raise of_grid(".".join(path), f"{step!r} is no table")
         table = inner
     table[path[-1]] = value
 

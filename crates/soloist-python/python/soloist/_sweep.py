@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from . import version
-from ._cases import Base, Group, identity, local_machines, run_group
+from ._cases import Base, Group, identity, local_machines, of_grid, run_group
 from ._native import SoloistError
 from ._source import Source, path, scenario_table, told, whole
 from .lab import _watched, checked
@@ -33,6 +33,12 @@ from .store import Store, versions
 GROUP_SECONDS = 2.0
 #: Groups under way for each thread of the workers.
 AHEAD = 2
+#: Options that say the same as a key of the grid.
+_OPTION_OF = {
+    "policies": "policies",
+    "experiment.repeats": "seeds",
+    "experiment.small_repeats": "seeds",
+}
 #: Without a worker for so long, a sweep says so, s.
 PATIENCE = 60.0
 
@@ -159,6 +165,7 @@ def _plan(
     scenario: Source, at: list[Point], options: dict[str, Any]
 ) -> tuple[Base, dict[str, Point]]:
     """The base of all cases, and the points by the id of their case."""
+    _refuse_twice(at, options)
     table = scenario_table(scenario)
     # Claims name the cases of the file.
     table.pop("claim", None)
@@ -169,6 +176,13 @@ def _plan(
     base = Base(table, options, local_machines(names), version())
     recordings: dict[str, str] = {}
     return base, {identity(base, point, recordings): point for point in at}
+
+
+def _refuse_twice(at: list[Point], options: dict[str, Any]) -> None:
+    """An option holds for all cases: a column with other values would be wrong."""
+    for key, option in _OPTION_OF.items():
+        if options[option] is not None and any(key in point for point in at):
+            raise of_grid(key, f"the option {option!r} says it too: leave one of them out")
 
 
 def _tell_others(store: Store) -> None:
