@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A sweep whose workers are jobs of Slurm; one of the jobs is cancelled in the middle."""
+"""A sweep whose workers are two jobs of Slurm; one of them is cancelled in the middle."""
 
 import subprocess
 
@@ -23,16 +23,20 @@ def main() -> None:
     cancelled = []
 
     def cancel(done: int, all: int) -> None:
-        if not cancelled and done >= 3:
-            cancelled.extend(jobs()[:1])
+        both = [] if cancelled else jobs()
+        if len(both) == 2:
+            cancelled.append(both[0])
             subprocess.run(["scancel", *cancelled], check=True)
+
+    # Enough that the second job comes before the end.
+    SCENARIO["task"][0]["work"] = 20_000
 
     cluster = SLURMCluster(cores=1, processes=1, memory="400MB", walltime="00:10:00",
                            interface="lo", scheduler_options={"interface": "lo"})  # fmt: skip
     with cluster:
-        cluster.adapt(minimum_jobs=1, maximum_jobs=2)
+        cluster.adapt(minimum_jobs=1, maximum_jobs=2, target_duration="1s")
         sweep = soloist.sweep(SCENARIO, GRID, cluster, "slurm", progress=cancel)
-    assert cancelled, "no job of Slurm was seen"
+    assert cancelled, "no two jobs of Slurm ran at once"
     assert (sweep.ran, sweep.errors) == (60, []), sweep.errors
     assert sweep.frame()["id"].nunique() == 60
     print(f"60 cases in {sweep.seconds:.0f} s; job {cancelled[0]} was cancelled")
