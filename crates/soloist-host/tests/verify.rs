@@ -170,6 +170,54 @@ fn data_of_files_is_not_its_own_while_it_is_read() {
     assert_eq!((report.own.present, report.own.in_color), (3, 2));
 }
 
+/// The kernel calls every large folio a huge page, those of the page cache too. Of a file they
+/// say no more of the process than small ones; a private copy is its own.
+#[test]
+fn large_folios_of_files_are_file_pages() {
+    let machine = Machine::loaded();
+    process(&machine);
+    let mappings = smaps(&[
+        ("00400000-00401000", "r-xp 00000000 08:01 7   /bin/prog"),
+        ("00a00000-00a02000", "rw-p 00000000 08:01 10   /var/data"),
+        ("00b00000-00b02000", "r--p 00000000 00:19 11   /tmp/data"),
+        ("00c00000-00c01000", "r--s 00000000 08:01 12   /etc/shared"),
+    ]);
+    machine.file("proc/100/smaps", &mappings);
+    machine.words(
+        "proc/100/pagemap",
+        &[
+            (0x400, PRESENT | FILE | (OUT + 1)),
+            (0xa00, PRESENT | FILE | (OUT + 2)),
+            (0xa01, PRESENT | EXCLUSIVE | (OUT + 3)),
+            // Of tmpfs, and no more the process' own where it lies out of its colours.
+            (0xb00, PRESENT | FILE | (OUT + 4)),
+            (0xb01, PRESENT | FILE | (IN + 5)),
+            (0xc00, PRESENT | FILE | (OUT + 6)),
+        ],
+    );
+    let large = [1, 2, 3, 6].map(|frame| (OUT + frame, THP));
+    let tmpfs = (OUT + 4, THP | SWAPBACKED);
+    machine.words(
+        "proc/kpageflags",
+        &[&large[..], &[tmpfs, (OUT + 8, 0)]].concat(),
+    );
+    let report = report(&machine);
+    let not: Vec<(Reason, u64)> = report.total.not_in_color.into_iter().collect();
+    assert_eq!(
+        not,
+        [
+            (Reason::SharedFile, 1),
+            (Reason::FileCache, 1),
+            (Reason::FileData, 1),
+            (Reason::SharedMemory, 1),
+            (Reason::HugePage, 1),
+        ]
+    );
+    let own: Vec<(Reason, u64)> = report.own.not_in_color.into_iter().collect();
+    assert_eq!(own, [(Reason::FileCache, 1), (Reason::HugePage, 1)]);
+    assert_eq!((report.own.present, report.own.in_color), (2, 0));
+}
+
 /// No remedy is named for what no group can colour.
 #[test]
 fn what_is_never_coloured_is_told_apart() {

@@ -136,7 +136,8 @@ pub struct Report {
     pub mappings: Vec<MappingReport>,
     /// All pages.
     pub total: Tally,
-    /// Pages of its own mappings (private, not the kernel's).
+    /// Pages of its own mappings (private, not the kernel's), but for those of data files
+    /// that it reads and did not write.
     pub own: Tally,
     /// Bytes of its page tables.
     pub page_table_bytes: u64,
@@ -286,9 +287,8 @@ impl Report {
                 };
                 let verdict = self.judge(&seen, kind, map, pages);
                 tally.count(verdict);
-                let is_data = file && kind == Kind::Data;
-                // A page that lies in colour by chance still belongs to the file.
-                if own && !(is_data && verdict.is_of_data()) {
+                // A page of the file, not a copy: whatever colours it is in by chance.
+                if own && !(file && kind == Kind::Data) {
                     self.own.count(verdict);
                 }
             }
@@ -375,13 +375,6 @@ enum Verdict {
     Uncolored,
 }
 
-impl Verdict {
-    /// Of a page of data in the page cache: no other reason was found.
-    fn is_of_data(self) -> bool {
-        !matches!(self, Self::Not(reason) if reason != Reason::FileData)
-    }
-}
-
 /// Why this page is where it is; `otherwise` where nothing explains it.
 fn reason(page: &Seen, kind: Kind, flags: Option<Flags>, otherwise: Reason) -> Reason {
     let flags = flags.unwrap_or(Flags::empty());
@@ -393,7 +386,8 @@ fn reason(page: &Seen, kind: Kind, flags: Option<Flags>, otherwise: Reason) -> R
         Reason::Device
     } else if flags.contains(Flags::HUGE) {
         Reason::Hugetlb
-    } else if flags.contains(Flags::THP) {
+    } else if flags.contains(Flags::THP) && !page.file {
+        // The kernel calls every large folio so, those of the page cache too.
         Reason::HugePage
     } else if flags.contains(Flags::KSM) && !page.exclusive {
         Reason::Merged
