@@ -582,6 +582,33 @@ fn a_removed_group_tells_its_last_figures() {
     );
 }
 
+/// Of a `soloist run` that was killed, the next command removes the directory.
+#[test]
+fn a_group_of_which_the_directory_is_left_is_no_new_one() {
+    let machine = Machine::loaded();
+    machine.group("run 7", "2", "");
+    machine.soloist("groups/run 7/stats", "pages 12\nspilled 4\n");
+    machine.soloist("groups/run 7/bandwidth", "off\n");
+    let before = Snapshot::take(&control(&machine)).unwrap();
+    machine.soloist("groups/run 7/ephemeral", "gone\n");
+    machine.soloist("groups/run 7/stats", "pages 12\nspilled 9\n");
+    let now = Snapshot::take(&control(&machine)).unwrap();
+    let line = "  sh-71 [001] ...1.  9.005: soloist_group_removed: group=3 implicit=0 exhausted=0 spilled=9 grown=0 moved=0 name=run 7";
+    let removed = [Removed::of_line(line).unwrap()];
+    let told = |before, removed: &[Removed]| -> Vec<String> {
+        let events = events(before, &now, removed);
+        events
+            .iter()
+            .map(|e| e.to_string()[10..].to_owned())
+            .collect()
+    };
+    let pages = "run 7: 5 pages handed out of colour";
+    assert_eq!(told(&before, &removed), [pages, "run 7: gone"]);
+    // Without a trace, and in the looks after that.
+    assert_eq!(told(&before, &[]), ["run 7: gone"]);
+    assert_eq!(told(&now, &[]), [""; 0]);
+}
+
 #[test]
 fn a_new_group_is_told_with_its_colours() {
     for (sets, llc, wanted) in [

@@ -185,8 +185,9 @@ impl Snapshot {
     pub fn take(control: &Control) -> Result<Self, HostError> {
         let map = readable(control.map())?;
         let mut groups = Vec::new();
-        for group in control.groups()? {
-            groups.extend(readable(GroupSample::named(&group))?);
+        // Of some only the directory is left.
+        for group in control.groups()?.iter().filter(|group| !group.is_gone()) {
+            groups.extend(readable(GroupSample::named(group))?);
         }
         if let Some(map) = &map {
             groups.extend(implicit(control, map)?);
