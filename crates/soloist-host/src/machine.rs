@@ -44,7 +44,7 @@ pub(crate) use build::Build;
 pub(crate) use cgroup::is_of_systemd;
 pub(crate) use host::text_of;
 pub(crate) use module::{
-    built_module, image, module_file, source_tree, ENROLL, FIRMWARE_MODULE, MODULE,
+    built_module, image, is_signed, module_file, source_tree, ENROLL, FIRMWARE_MODULE, MODULE,
 };
 pub(crate) use node::{cpus_of_node, cpuset_nodes, made_up_nodes, may_allocate_on};
 pub(crate) use task::{allowed_cpus, command_of, not_seen, plain, process_of, NAMED};

@@ -346,6 +346,32 @@ fn a_board_says_its_events_and_its_one_node() {
     assert_eq!(soloist_host::machine::topology(&machine.host()).nodes(), 1);
 }
 
+/// Only the kernel knows which keys it takes.
+#[test]
+fn a_signed_module_may_be_taken() {
+    let machine = Machine::new();
+    machine.file("proc/sys/kernel/osrelease", "9.9-none\n");
+    machine.file("sys/module/module/parameters/sig_enforce", "Y\n");
+    let lockdown = "none [integrity] confidentiality\n";
+    machine.file("sys/kernel/security/lockdown", lockdown);
+    let said = |end: &str| {
+        let module = format!("a module's bytes{end}");
+        machine.file("lib/modules/9.9-none/updates/dkms/soloist.ko", &module);
+        ["Secure Boot", "module signing"].map(|name| {
+            let check = check(&machine, name);
+            (check.status, check.next.unwrap_or_default())
+        })
+    };
+    for (status, next) in said("") {
+        assert_eq!(status, Status::Fail);
+        assert!(next.contains("mokutil --import"), "{next}");
+    }
+    for (status, next) in said("~Module signature appended~\n") {
+        assert_eq!(status, Status::Warn);
+        assert!(next.contains("mokutil --list-enrolled"), "{next}");
+    }
+}
+
 #[test]
 fn secure_boot_that_nobody_tells_of_is_not_called_off() {
     let machine = Machine::new();

@@ -81,6 +81,11 @@ pub(crate) fn image(path: &Path) -> Result<Vec<u8>, HostError> {
     }
 }
 
+/// Is there a signature in the module file? Whether the kernel knows its key, it alone can tell.
+pub(crate) fn is_signed(path: &Path) -> bool {
+    image(path).is_ok_and(|bytes| bytes.ends_with(b"~Module signature appended~\n"))
+}
+
 /// The source tree: above this program, or as DKMS has it.
 pub(crate) fn source_tree() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;

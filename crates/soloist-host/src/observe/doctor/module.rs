@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::Check;
-use crate::machine::{built_module, source_tree, Build, Host, ENROLL, MODULE};
+use crate::machine::{built_module, is_signed, source_tree, Build, Host, ENROLL, MODULE};
 
 pub(super) fn module(host: &Host) -> Check {
     let name = "module";
@@ -62,17 +62,26 @@ pub(super) fn secure_boot(host: &Host) -> Check {
     }
     match lockdown.as_deref() {
         Some("none") => Check::ok(name, found),
-        Some(_) => Check::fail(
-            name,
-            found,
-            format!("only signed modules are taken: {ENROLL}"),
-        ),
+        Some(_) => only_signed(host, name, found),
         None if on == Some(false) => Check::ok(name, found),
         None => Check::warn(
             name,
             found,
             "`mount -t securityfs securityfs /sys/kernel/security` shows whether only signed modules are taken",
         ),
+    }
+}
+
+/// The kernel takes only modules that are signed by a key that it knows.
+fn only_signed(host: &Host, name: &'static str, found: impl Into<String>) -> Check {
+    let file = built_module(host, &host.kernel_release(), MODULE);
+    match file.is_some_and(|path| is_signed(&path)) {
+        true => Check::warn(
+            name,
+            found,
+            format!("the module is signed: it is taken if `mokutil --list-enrolled` shows its key; else {ENROLL}"),
+        ),
+        false => Check::fail(name, found, format!("only signed modules are taken: {ENROLL}")),
     }
 }
 
@@ -108,7 +117,7 @@ pub(super) fn signing(host: &Host) -> Check {
         .as_deref()
     {
         Some("Y") if host.has("/sys/module/soloist") => Check::ok(name, "enforced"),
-        Some("Y") => Check::fail(name, "enforced", ENROLL),
+        Some("Y") => only_signed(host, name, "enforced"),
         _ => Check::ok(name, "not enforced"),
     }
 }
