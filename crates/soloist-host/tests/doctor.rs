@@ -331,6 +331,11 @@ fn a_board_says_its_events_and_its_one_node() {
     assert!(pmu.found.contains("L3D_CACHE_REFILL"), "{}", pmu.found);
 
     assert_eq!(check(&machine, "memory nodes").found, "0-1");
+    // Bits: balancing, and moves to faster memory and back.
+    for (bits, status) in [("3", Status::Warn), ("1", Status::Warn), ("2", Status::Ok)] {
+        machine.file("proc/sys/kernel/numa_balancing", bits);
+        assert_eq!(check(&machine, "memory nodes").status, status, "{bits}");
+    }
     for node in 0..2 {
         machine.file(
             &format!("sys/devices/system/node/node{node}/distance"),

@@ -112,7 +112,10 @@ pub(super) fn nodes(host: &Host) -> Check {
         ),
         None => online,
     };
-    if host.text("/proc/sys/kernel/numa_balancing").as_deref() == Some("1") {
+    let balancing = host.text("/proc/sys/kernel/numa_balancing");
+    let modes: Option<u32> = balancing.and_then(|bits| bits.parse().ok());
+    // Another bit stands for moves to faster memory and back.
+    if modes.is_some_and(|bits| bits & 1 != 0) {
         return Check::warn(
             name,
             format!("{online}; NUMA balancing is on"),
