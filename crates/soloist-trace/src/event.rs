@@ -113,6 +113,18 @@ pub enum Parsed<'a> {
     Unread,
 }
 
+/// A trace's bytes as text. The kernel cuts names within a letter: each byte of such a rest
+/// becomes one sign, so that columns stay where they are.
+#[must_use]
+pub fn text_of(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    text
+}
+
 /// Reads one line, without its newline.
 #[must_use]
 pub fn parse(line: &str) -> Parsed<'_> {

@@ -96,7 +96,7 @@ impl Observer {
     #[must_use]
     pub fn new(watch: Watch, origin_ps: u64) -> Self {
         let names = watch.names.into_iter();
-        let names = names.map(|(name, timing)| (kept_name(&name).to_owned(), timing));
+        let names = names.map(|(name, timing)| (kept_name(&name), timing));
         Self {
             watch: Watch {
                 names: names.collect(),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::observer::{Observer, Record};
 use crate::tracefs::{self, Instance, TraceError};
 use crate::track::Timing;
-use crate::watch::{kept_name, Watch};
+use crate::watch::{kept_bytes, Watch};
 
 /// Between two looks at what was recorded: short beside what the buffers hold.
 const LOOK: Duration = Duration::from_millis(50);
@@ -117,7 +117,7 @@ fn enable(instance: &Instance, watch: &Watch) -> Result<(), TraceError> {
 
 /// Those events only in which one of them takes part, as the kernel's filters say
 /// it; `None`: all. `sides`: how fields of the event begin.
-fn filter(watch: &Watch, sides: &[&str]) -> Option<String> {
+fn filter(watch: &Watch, sides: &[&str]) -> Option<Vec<u8>> {
     if watch.children {
         return None;
     }
@@ -128,12 +128,14 @@ fn filter(watch: &Watch, sides: &[&str]) -> Option<String> {
     let mut parts = Vec::new();
     for side in sides {
         let pid = field(side, "pid");
-        parts.extend(watch.threads.keys().map(|id| format!("{pid}=={id}")));
+        let threads = watch.threads.keys();
+        parts.extend(threads.map(|id| format!("{pid}=={id}").into_bytes()));
         let comm = field(side, "comm");
         let names = watch.names.keys();
-        parts.extend(names.map(|name| format!("{comm}==\"{}\"", kept_name(name))));
+        let before = format!("{comm}==\"").into_bytes();
+        parts.extend(names.map(|name| [&before, kept_bytes(name), b"\""].concat()));
     }
-    let text = parts.join("||");
+    let text = parts.join(&b"||"[..]);
     (text.len() <= LONGEST_FILTER).then_some(text)
 }
 
@@ -156,6 +158,10 @@ mod tests {
             names: BTreeMap::from([("a-name-of-18-bytes".to_owned(), None)]),
             ..Watch::default()
         };
+        let filter = |watch: &Watch, sides: &[&str]| {
+            let made = filter(watch, sides)?;
+            Some(made.escape_ascii().to_string().replace("\\\"", "\""))
+        };
         let made = filter(&watch, &[""]);
         assert_eq!(
             made.as_deref(),
@@ -164,6 +170,11 @@ mod tests {
         let made = filter(&watch, &["prev", "next"]).unwrap_or_default();
         assert!(made.starts_with("prev_pid==7||prev_pid==9||prev_comm==\"a-"));
         assert!(made.contains("||next_pid==7||"));
+        // Half of the last letter.
+        watch.threads.clear();
+        watch.names = BTreeMap::from([("Bildverarbeits\u{e4}tze".to_owned(), None)]);
+        let made = filter(&watch, &[""]);
+        assert_eq!(made.as_deref(), Some("comm==\"Bildverarbeits\\xc3\""));
         watch.children = true;
         assert_eq!(filter(&watch, &[""]), None);
         watch.children = false;

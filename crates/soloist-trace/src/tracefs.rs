@@ -15,6 +15,7 @@ use std::time::Duration;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use crate::event::text_of;
 use crate::watch::exists;
 
 /// Why there is no trace, or no more of it.
@@ -123,7 +124,7 @@ impl Instance {
         };
         made.write("tracing_on", "0")?;
         made.write("trace_clock", "mono")?;
-        made.write("buffer_size_kb", &buffer_kib.to_string())?;
+        made.write("buffer_size_kb", buffer_kib.to_string())?;
         for option in OPTIONS {
             // A kernel without it has nothing to be turned off.
             let _ = made.write("trace_options", option);
@@ -142,9 +143,9 @@ impl Instance {
     ///
     /// # Errors
     /// When the kernel has no such event, or refuses the filter.
-    pub fn enable(&self, event: &str, filter: Option<String>) -> Result<()> {
+    pub fn enable(&self, event: &str, filter: Option<Vec<u8>>) -> Result<()> {
         if let Some(filter) = filter {
-            self.write(&format!("events/{event}/filter"), &filter)?;
+            self.write(&format!("events/{event}/filter"), filter)?;
         }
         self.write(&format!("events/{event}/enable"), "1")
     }
@@ -163,7 +164,7 @@ impl Instance {
         self.write("tracing_on", "1")
     }
 
-    fn write(&self, file: &str, text: &str) -> Result<()> {
+    fn write(&self, file: &str, text: impl AsRef<[u8]>) -> Result<()> {
         let path = self.dir.join(file);
         fs::write(&path, text).map_err(|error| failed(&path, error))
     }
@@ -203,7 +204,7 @@ impl Instance {
             let end = self.begun.iter().rposition(|&b| b == b'\n');
             let rest = self.begun.split_off(end.map_or(0, |at| at + 1));
             let whole = std::mem::replace(&mut self.begun, rest);
-            let text = String::from_utf8_lossy(&whole);
+            let text = text_of(&whole);
             text.lines().for_each(&mut each);
         }
     }

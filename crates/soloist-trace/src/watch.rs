@@ -6,6 +6,7 @@ use std::path::Path;
 
 use soloist_core::time::{Time, US};
 
+use crate::event::text_of;
 use crate::track::Timing;
 
 /// The shortest period that can be traced: a task with a shorter one does not sleep in
@@ -52,7 +53,7 @@ impl Watch {
             if timing.is_some_and(|t| t.period_ps < SHORTEST.0) {
                 return Err(WatchError::TooShort(name));
             }
-            let same = |other: &&String| kept_name(other) == kept_name(&name);
+            let same = |other: &&String| kept_bytes(other) == kept_bytes(&name);
             if let Some(other) = watch.names.keys().find(same) {
                 return Err(WatchError::SameName(name, other.clone()));
             }
@@ -62,12 +63,15 @@ impl Watch {
     }
 }
 
-/// A name as the kernel keeps it: its first 15 bytes.
+/// What the kernel keeps of a name: its first 15 bytes.
+pub(crate) fn kept_bytes(name: &str) -> &[u8] {
+    &name.as_bytes()[..KEPT_BYTES.min(name.len())]
+}
+
+/// The same as a trace shows it.
 #[must_use]
-pub fn kept_name(name: &str) -> &str {
-    let end = (0..=KEPT_BYTES.min(name.len())).rev();
-    let end = end.into_iter().find(|&at| name.is_char_boundary(at));
-    &name[..end.unwrap_or(0)]
+pub fn kept_name(name: &str) -> String {
+    text_of(kept_bytes(name))
 }
 
 /// Is there a thread with this id?

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use soloist_core::time::MS;
+use soloist_trace::event::text_of;
 use soloist_trace::measured::Measured;
 use soloist_trace::observer::{Observer, Record};
 use soloist_trace::timeline::End;
@@ -203,6 +204,34 @@ fn a_thread_that_is_watched_by_its_id_keeps_its_jobs_under_another_name() {
     let record = renamed(by_id, |line| Some(line.replace("=perl ", "=worker ")));
     assert_eq!(record.timeline.jobs, before.timeline.jobs);
     assert_eq!(record.timeline.rows[0].name, "worker");
+}
+
+/// The kernel keeps 15 bytes of a name, here half of its last letter.
+#[test]
+fn a_name_that_was_cut_within_a_letter_is_read_and_found() {
+    let replaced = |text: &[u8], from: &[u8], to: &[u8]| -> Vec<u8> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.windows(from.len()).position(|part| part == from) {
+            parts.extend([&rest[..at], to].concat());
+            rest = &rest[at + from.len()..];
+        }
+        [&parts[..], rest].concat()
+    };
+    let text = replaced(
+        TRACE.as_bytes(),
+        b"            perl-",
+        b" Bildverarbeits\xc3-",
+    );
+    let text = text_of(&replaced(&text, b"=perl ", b"=Bildverarbeits\xc3 "));
+    let name = "Bildverarbeits\u{e4}tze";
+    let mut observer = Observer::new(by_name(name, periodic(12)), ORIGIN);
+    text.lines().for_each(|line| observer.read(line));
+    let record = observer.finish(9_730 * MS);
+    let named = observed(by_name("perl", periodic(12)));
+    assert_eq!(record.unread, 0);
+    assert_eq!(record.timeline.jobs, named.timeline.jobs);
+    assert!(Measured::of(&record, 0).task(name).is_some());
 }
 
 /// The kernel lets through events of the watched name only.
