@@ -17,7 +17,7 @@ pub struct Observer {
     watch: Watch,
     origin_ps: u64,
     tasks: Vec<Observed>,
-    /// Threads that were made while we watched.
+    /// Threads that were made, or began another program, while we watched.
     born: BTreeSet<u32>,
     /// Where a thread stands in `tasks`.
     place: BTreeMap<u32, usize>,
@@ -201,32 +201,36 @@ impl Observer {
         }
         match self.place.get(&pid) {
             Some(&place) => Some(&mut self.tasks[place].track),
-            None => self.begin(pid, name, known.is_some()),
+            None => self.begin(pid, name),
         }
     }
 
     /// A thread that is watched by its id is the same under its new name. What a command starts
     /// is another program then, which has begun in earnest: it is followed anew. One that is
-    /// watched by its name is the task no longer: its jobs end here.
+    /// watched by its name is the task no longer. The jobs of these two end here.
     fn renamed(&mut self, place: usize, name: &str, at: u64) {
         let task = &mut self.tasks[place];
         let timing = self.watch.threads.get(&task.pid);
-        match timing {
+        if timing.is_some() && !self.watch.children {
+            name.clone_into(&mut task.name);
+            return;
+        }
+        task.track.ends(at);
+        match timing.filter(|_| !task.track.tells()) {
+            // Nobody asks what a shell did between fork(2) and execve(2).
             Some(&timing) => {
                 name.clone_into(&mut task.name);
-                if self.watch.children {
-                    task.track = Track::new(timing, true);
-                }
+                task.track = Track::new(timing, true);
             }
             None => {
-                task.track.ends(at);
                 self.place.remove(&task.pid);
+                self.born.insert(task.pid);
             }
         }
     }
 
-    /// Follows a thread from here on, if it is watched; `renamed`: its program begins here.
-    fn begin(&mut self, pid: u32, name: &str, renamed: bool) -> Option<&mut Track> {
+    /// Follows a thread from here on, if it is watched.
+    fn begin(&mut self, pid: u32, name: &str) -> Option<&mut Track> {
         let by_id = self.watch.threads.get(&pid);
         let timing = *by_id.or_else(|| self.watch.names.get(name))?;
         if self.watch.except.iter().any(|except| except == name) {
@@ -236,7 +240,7 @@ impl Observer {
         self.tasks.push(Observed {
             pid,
             name: name.to_owned(),
-            track: Track::new(timing, renamed || self.born.contains(&pid)),
+            track: Track::new(timing, self.born.contains(&pid)),
         });
         self.tasks.last_mut().map(|task| &mut task.track)
     }

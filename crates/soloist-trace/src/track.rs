@@ -156,6 +156,12 @@ impl Track {
         self.ended_ps.get_or_insert(at);
     }
 
+    /// Is there a job of which the end was seen, or that it missed its deadline?
+    #[must_use]
+    pub fn tells(&self) -> bool {
+        self.done.iter().any(|job| job.end != End::Open)
+    }
+
     /// The record ends: its jobs.
     pub fn finish(&mut self, at: u64) -> Vec<Job> {
         match self.activity {

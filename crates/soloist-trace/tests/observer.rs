@@ -206,6 +206,45 @@ fn a_thread_that_is_watched_by_its_id_keeps_its_jobs_under_another_name() {
     assert_eq!(record.timeline.rows[0].name, "worker");
 }
 
+/// So does a command that takes another name, or executes another program: what it missed until
+/// then stays.
+#[test]
+fn what_a_command_missed_under_another_name_counts() {
+    let mut by_id = Watch::default();
+    by_id.threads.insert(168, periodic(12));
+    by_id.children = true;
+    let record = renamed(by_id, |line| Some(line.replace("=perl ", "=worker ")));
+    let rows: Vec<_> = record.timeline.rows.iter().map(|r| &r.name[..]).collect();
+    assert_eq!(rows, ["perl", "worker"]);
+    assert_eq!(record.tasks[0].ended_ps, Some(9_500 * MS - ORIGIN));
+    let missed = |row: usize| -> Vec<bool> {
+        let jobs = record.timeline.jobs.iter();
+        jobs.filter(|j| j.task == row).map(|j| j.missed()).collect()
+    };
+    assert_eq!(missed(0), [false, false, false, false, true]);
+    assert_eq!(missed(1), [true, false, true]);
+}
+
+/// Between fork(2) and execve(2) there is no job of anybody.
+#[test]
+fn what_has_done_nothing_under_its_name_has_no_row() {
+    let mut watch = Watch::default();
+    watch.threads.insert(7, None);
+    watch.children = true;
+    let mut observer = Observer::new(watch, 0);
+    for (at, event) in [
+        ("1.000000", "sched_wakeup_new: comm=sh pid=7 prio=49 target_cpu=001"),
+        ("1.000100", "sched_switch: prev_comm=sh prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=sh next_pid=7 next_prio=49"),
+        ("1.000200", "task_rename: pid=7 oldcomm=sh newcomm=loop oom_score_adj=0"),
+        ("1.000300", "sched_switch: prev_comm=loop prev_pid=7 prev_prio=49 prev_state=S ==> next_comm=sh next_pid=1 next_prio=120"),
+    ] {
+        observer.read(&format!("              sh-7       [001] d..2.     {at}: {event}"));
+    }
+    let record = observer.finish(2_000 * MS);
+    let rows: Vec<_> = record.timeline.rows.iter().map(|r| &r.name[..]).collect();
+    assert_eq!(rows, ["loop"]);
+}
+
 /// The kernel keeps 15 bytes of a name, here half of its last letter.
 #[test]
 fn a_name_that_was_cut_within_a_letter_is_read_and_found() {
