@@ -2,8 +2,8 @@
 //! removed with the value that stands for it.
 //!
 //! A signal that ends a program would leave the instance behind, so the first
-//! instance takes over SIGINT, SIGTERM and SIGHUP: they only set a flag
-//! ([`ended`]), which the program's loop must read.
+//! instance takes over SIGINT, SIGTERM and SIGHUP, but for those that are ignored: they only
+//! set a flag ([`ended`]), which the program's loop must read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -293,8 +293,14 @@ fn end_on_signals() -> Result<()> {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: the handler does nothing but to store a flag.
         let set = unsafe { libc::signal(signal, handler as libc::sighandler_t) };
-        if set == libc::SIG_ERR {
-            return Err(TraceError::Signal(io::Error::last_os_error()));
+        match set {
+            libc::SIG_ERR => return Err(TraceError::Signal(io::Error::last_os_error())),
+            // Who started us wants that it does not end us, as nohup(1) does.
+            // SAFETY: no handler.
+            libc::SIG_IGN => unsafe {
+                libc::signal(signal, libc::SIG_IGN);
+            },
+            _ => {}
         }
     }
     Ok(())
@@ -318,6 +324,19 @@ pub fn ended() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// nohup(1) starts a program with SIGHUP ignored.
+    #[test]
+    fn an_ignored_signal_is_not_taken_over() {
+        // SAFETY: no handler; no other test of these signals.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+        assert!(end_on_signals().is_ok());
+        // SAFETY: no handler.
+        let set = [libc::SIGHUP, libc::SIGTERM]
+            .map(|signal| unsafe { libc::signal(signal, libc::SIG_DFL) });
+        let taken = note_end as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        assert_eq!(set, [libc::SIG_IGN, taken]);
+    }
 
     /// From a guest, with numbers that are not 0.
     #[test]
