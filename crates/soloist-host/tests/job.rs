@@ -166,3 +166,64 @@ fn a_real_time_command_that_is_not_there() {
     let error = Job::start(&group, &["/no/such/command".into()], Some(&asked)).unwrap_err();
     assert!(matches!(error, HostError::Exec { .. }), "{error}");
 }
+
+/// `mov eax, 1; xor ebx, ebx; int 0x80`, with the headers of a 32-bit program around it.
+#[cfg(target_arch = "x86_64")]
+fn program_of_32_bits() -> Vec<u8> {
+    const AT: u32 = 0x0804_8000;
+    const HEADERS: u32 = 52 + 32;
+    let code = [0xb8, 1, 0, 0, 0, 0x31, 0xdb, 0xcd, 0x80];
+    let size = HEADERS + code.len() as u32;
+    let halves = |halves: &[u16]| halves.iter().flat_map(|n| n.to_le_bytes()).collect();
+    let words = |words: &[u32]| words.iter().flat_map(|n| n.to_le_bytes()).collect();
+    let parts: [Vec<u8>; 6] = [
+        b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec(),
+        // An executable of the i386; entry, program headers.
+        halves(&[2, 3]),
+        words(&[1, AT + HEADERS, 52, 0, 0]),
+        halves(&[52, 32, 1, 0, 0, 0]),
+        words(&[1, 0, AT, AT, size, size, 5, 0x1000]),
+        code.to_vec(),
+    ];
+    parts.concat()
+}
+
+/// It has other registers, by which it can't be made to lock its memory.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_32_bit_program_runs_without_its_memory_locked() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let machine = Machine::loaded();
+    let group = Control::open(&machine.host())
+        .unwrap()
+        .group("core0")
+        .unwrap();
+    let program = machine.path("program");
+    machine.bytes("program", &program_of_32_bits());
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let start = |lock| {
+        let class = Class::Fifo(7);
+        Job::start(
+            &group,
+            &[program.clone().into()],
+            Some(&Realtime { class, lock }),
+        )
+    };
+    let refused = match start(true) {
+        Err(HostError::Exec { source, .. }) if source.raw_os_error() == Some(libc::ENOEXEC) => {
+            return eprintln!("not run: this kernel runs no 32-bit program");
+        }
+        started => started.map(|_| ()).unwrap_err().to_string(),
+    };
+    assert!(
+        refused.contains("32-bit") && refused.contains("--no-lock"),
+        "{refused}"
+    );
+    let ended = start(false)
+        .and_then(Job::wait)
+        .map(|exit| exit.code.to_string());
+    if let Some(code) = allowed(ended) {
+        assert_eq!(code, "0");
+    }
+}

@@ -151,8 +151,8 @@ fn wait_for_stop(pid: pid_t) -> io::Result<c_int> {
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn lock_memory(pid: pid_t) -> io::Result<c_int> {
     let all = (libc::MCL_CURRENT | libc::MCL_FUTURE) as u64;
-    let at = call_instruction(pid)?;
     let before = registers::read(pid)?;
+    let at = call_instruction(pid)?;
     let call = registers::calling(&before, at, libc::SYS_mlockall, all);
     registers::write(pid, &call)?;
     trace(

@@ -87,10 +87,16 @@ pub(super) fn write(pid: pid_t, regs: &user_regs_struct) -> io::Result<()> {
 }
 
 fn set(pid: pid_t, request: u32, regs: *mut user_regs_struct) -> io::Result<()> {
+    let size = mem::size_of::<user_regs_struct>();
     let mut all = iovec {
         iov_base: regs.cast::<c_void>(),
-        iov_len: mem::size_of::<user_regs_struct>(),
+        iov_len: size,
     };
     let kind = libc::NT_PRSTATUS as usize;
-    ptrace::request(request, pid, kind, &raw mut all as usize).map(|_| ())
+    ptrace::request(request, pid, kind, &raw mut all as usize)?;
+    // Of fewer and smaller registers fewer bytes come and go.
+    match all.iov_len == size {
+        true => Ok(()),
+        false => Err(io::Error::other("not in a 32-bit program yet")),
+    }
 }
