@@ -227,3 +227,58 @@ fn a_32_bit_program_runs_without_its_memory_locked() {
         assert_eq!(code, "0");
     }
 }
+
+/// Refuses ptrace(2) to this thread and its children, as the filter of a container does.
+fn refuse_ptrace() {
+    let step = |code: u32, jt, jf, k| libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    };
+    let (load, equals) = (
+        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
+        libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+    );
+    let back = libc::BPF_RET | libc::BPF_K;
+    let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    let mut steps = [
+        step(load, 0, 0, 0),
+        step(equals, 0, 1, libc::SYS_ptrace as u32),
+        step(back, 0, 0, refused),
+        step(back, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog {
+        len: steps.len() as u16,
+        filter: steps.as_mut_ptr(),
+    };
+    // SAFETY: a filter of four steps that lives until the kernel has copied it.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        let mode = libc::SECCOMP_MODE_FILTER;
+        assert_eq!(
+            libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const filter),
+            0
+        );
+    }
+}
+
+/// Where nothing is to be locked nothing is traced.
+#[test]
+fn where_tracing_is_refused_a_command_runs_without_its_memory_locked() {
+    std::thread::spawn(|| {
+        refuse_ptrace();
+        let class = Class::Fifo(7);
+        let refused = realtime(Realtime { class, lock: true });
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.contains("ptrace") && refused.contains("--no-lock"),
+            "{refused}"
+        );
+        if let Some(said) = allowed(realtime(Realtime { class, lock: false })) {
+            assert_eq!(said, "7 1 0\n");
+        }
+    })
+    .join()
+    .unwrap();
+}

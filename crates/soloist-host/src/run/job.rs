@@ -7,14 +7,15 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 
+use rustix::io::write;
 use rustix::pipe::{pipe_with, PipeFlags};
 
 use crate::control::Group;
-use crate::run::realtime::{stop_at_exec, Realtime};
+use crate::run::realtime::Realtime;
 use crate::signals::{block, set_of, unblock};
 use crate::HostError;
 
@@ -55,17 +56,13 @@ impl Job {
         let (program, args) = command.split_first().ok_or_else(|| {
             HostError::Request("no command to run: soloist run -- CMD".to_owned())
         })?;
-        let (joined, say_joined) =
+        let (done, say_done) =
             pipe_with(PipeFlags::CLOEXEC).map_err(|e| HostError::io("pipe", io::Error::from(e)))?;
         let signals = waited_for();
         let old = block(&signals);
         let mut run = Command::new(program);
         run.args(args);
-        join_before_exec(&mut run, group.open_tasks()?, say_joined, old);
-        if realtime.is_some() {
-            // SAFETY: one system call, no allocation.
-            unsafe { run.pre_exec(stop_at_exec) };
-        }
+        prepare_before_exec(&mut run, group.open_tasks()?, realtime, say_done, old);
         match run.spawn() {
             Ok(child) => Self { child, signals }
                 .begin(realtime)
@@ -73,15 +70,17 @@ impl Job {
             Err(error) => {
                 drop(run); // closes our end of the pipe
                 unblock(&old);
-                Err(start_error(group, program, joined, error))
+                Err(start_error(group, program, realtime, done, error))
             }
         }
     }
 
-    /// Gives it its class and lets it go on; ends it where that can't be done.
+    /// Locks its memory where that is asked for, and lets it go on; ends it where that can't be
+    /// done.
     fn begin(mut self, realtime: Option<&Realtime>) -> Result<Self, HostError> {
         let pid = self.pid() as libc::pid_t;
-        if let Some(Err(error)) = realtime.map(|r| r.give(pid)) {
+        let locked = realtime.filter(|r| r.lock).map(|r| r.lock(pid));
+        if let Some(Err(error)) = locked {
             // What matters is why; it may have ended already.
             let _ = self.child.kill();
             let _ = self.child.wait();
@@ -140,33 +139,47 @@ fn waited_for() -> libc::sigset_t {
     set_of(FORWARDED.into_iter().chain([libc::SIGCHLD]))
 }
 
-/// In the child, just before execve: restore the signal mask, join the group,
-/// say so.
-fn join_before_exec(run: &mut Command, tasks: File, say: OwnedFd, old: libc::sigset_t) {
-    let join = move || {
+/// In the child, just before execve: restore the signal mask, join the group, prepare for real
+/// time, and say each step.
+fn prepare_before_exec(
+    run: &mut Command,
+    tasks: File,
+    realtime: Option<&Realtime>,
+    say: OwnedFd,
+    old: libc::sigset_t,
+) {
+    let realtime = realtime.copied();
+    let prepare = move || {
         unblock(&old);
-        // SAFETY: open descriptors, valid buffers.
-        unsafe {
-            if libc::write(tasks.as_raw_fd(), c"0\n".as_ptr().cast(), 2) != 2 {
-                return Err(io::Error::last_os_error());
-            }
-            libc::write(say.as_raw_fd(), c"j".as_ptr().cast(), 1);
-        }
+        write(&tasks, b"0\n")?;
+        write(&say, b"j")?;
+        realtime.map_or(Ok(()), |realtime| realtime.prepare())?;
+        write(&say, b"r")?;
         Ok(())
     };
     // SAFETY: only async-signal-safe calls, no allocation.
-    unsafe { run.pre_exec(join) };
+    unsafe { run.pre_exec(prepare) };
 }
 
-/// Joining failed, or the command could not be run.
-fn start_error(group: &Group, program: &OsString, joined: OwnedFd, error: io::Error) -> HostError {
-    let mut said = [0];
-    match File::from(joined).read(&mut said) {
-        Ok(1) => HostError::Exec {
+/// What failed is the step behind those that are `done`: joining, preparing for real time, or
+/// to run the command.
+fn start_error(
+    group: &Group,
+    program: &OsString,
+    realtime: Option<&Realtime>,
+    done: OwnedFd,
+    error: io::Error,
+) -> HostError {
+    let mut said = Vec::new();
+    // What can't be read was not said.
+    let _ = File::from(done).read_to_end(&mut said);
+    match (&said[..], realtime) {
+        (b"", _) => group.refusal(&format!("joining group {}", group.name()), error),
+        (b"j", Some(realtime)) => realtime.refused(&error),
+        _ => HostError::Exec {
             command: program.to_string_lossy().into_owned(),
             source: error,
         },
-        _ => group.refusal(&format!("joining group {}", group.name()), error),
     }
 }
 

@@ -7,6 +7,7 @@
 //! of its vDSO (nothing of the program is written to, so none of its pages
 //! becomes a copy for that). Then it gets its class and goes on alone. The
 //! faults are the program's own, so what comes is in its group's colours.
+//! Without a lock nothing is traced: the child takes its class before the execve.
 
 use std::io;
 use std::mem;
@@ -45,15 +46,29 @@ pub struct Realtime {
 }
 
 impl Realtime {
-    /// Makes a child that stopped at its execve so, and lets it go on. Must be
-    /// called by the thread that started it.
-    pub(crate) fn give(&self, pid: pid_t) -> Result<(), HostError> {
-        wait_for_stop(pid).map_err(|e| HostError::io("waiting for the command's execve", e))?;
-        let mut late = 0;
-        if self.lock {
-            late = lock_memory(pid)
-                .map_err(|e| HostError::Request(format!("locking the command's memory: {e} (a limit: `ulimit -l`; colours without room: `--mem`; or --no-lock)")))?;
+    /// To be called by the child before its execve: it will stop there to have its memory
+    /// locked, or it takes its class.
+    pub(crate) fn prepare(&self) -> io::Result<()> {
+        match self.lock {
+            true => trace(libc::PTRACE_TRACEME, 0, 0, 0).map(|_| ()),
+            false => self.class.give(0),
         }
+    }
+
+    /// Why the kernel may have refused that, and what to do.
+    pub(crate) fn refused(&self, error: &io::Error) -> HostError {
+        HostError::Request(match self.lock {
+            true => format!("locking the command's memory: ptrace(2): {error}: a container, Yama (kernel.yama.ptrace_scope) or a tracer like strace forbids it: let it be traced, or --no-lock"),
+            false => self.class.refused(error),
+        })
+    }
+
+    /// Locks the memory of a child that stopped at its execve, gives it its class and lets it
+    /// go on. Must be called by the thread that started it.
+    pub(crate) fn lock(&self, pid: pid_t) -> Result<(), HostError> {
+        wait_for_stop(pid).map_err(|e| HostError::io("waiting for the command's execve", e))?;
+        let late = lock_memory(pid)
+            .map_err(|e| HostError::Request(format!("locking the command's memory: {e} (a limit: `ulimit -l`; colours without room: `--mem`; or --no-lock)")))?;
         self.class
             .give(pid)
             .map_err(|e| HostError::Request(self.class.refused(&e)))?;
@@ -67,12 +82,8 @@ impl Realtime {
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 const SYSCALL_STOP: c_int = libc::SIGTRAP | 0x80;
 
-/// To be called by the child before its execve.
-pub(crate) fn stop_at_exec() -> io::Result<()> {
-    trace(libc::PTRACE_TRACEME, 0, 0, 0).map(|_| ())
-}
-
 impl Class {
+    /// Gives it to a task; 0: to the caller.
     fn give(self, pid: pid_t) -> io::Result<()> {
         // SAFETY: sched_attr is plain numbers, for which zero is valid.
         let mut attr: libc::sched_attr = unsafe { mem::zeroed() };
