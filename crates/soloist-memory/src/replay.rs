@@ -3,8 +3,9 @@
 //! Each trace is a *source*. A source offers its requests in order, at most
 //! one a cycle, none before the cycle its trace names; it waits while the
 //! request's queue is full or while it has as many reads outstanding as it may
-//! have. Latency counts from the cycle in which a controller took the request
-//! to the last beat of its data.
+//! have. Sources that can send in the same cycle take turns. Latency counts
+//! from the cycle in which a controller took the request to the last beat of
+//! its data.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -145,6 +146,8 @@ pub struct Replay<R> {
     decoder: Decoder,
     controllers: Vec<Controller>,
     players: Vec<Player<R>>,
+    /// Source that comes first among those that can send in the same cycle.
+    turn: usize,
     wrapped: u64,
 }
 
@@ -182,6 +185,7 @@ impl<R: Read> Replay<R> {
                     tally: Tally::default(),
                 })
                 .collect(),
+            turn: 0,
             wrapped: 0,
         }
     }
@@ -259,13 +263,14 @@ impl<R: Read> Replay<R> {
         times.filter_map(|(i, c)| Some((c.next()?, i))).min()
     }
 
-    /// The source that can send next, and when.
+    /// The source that can send next, and when. Sources that can send in the same cycle take
+    /// turns, so that none has an advantage.
     #[inline]
     fn next_arrival(&self) -> Option<(Cycle, usize)> {
-        let times = self.players.iter().enumerate();
-        times
-            .filter_map(|(i, p)| Some((p.arrival(&self.controllers)?, i)))
-            .min()
+        let n = self.players.len();
+        let in_turn = (self.turn..n).chain(0..self.turn);
+        let times = in_turn.filter_map(|i| Some((self.players[i].arrival(&self.controllers)?, i)));
+        times.min_by_key(|&(at, _)| at)
     }
 
     /// Reads the next request of source `i`.
@@ -306,6 +311,7 @@ impl<R: Read> Replay<R> {
         let Some((access, place)) = p.next else {
             return Ok(());
         };
+        self.turn = i + 1;
         let controller = &mut self.controllers[usize::from(place.channel)];
         controller.idle_until(at);
         let completion = controller.push(

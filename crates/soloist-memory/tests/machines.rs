@@ -195,6 +195,22 @@ fn replays_repeat_to_the_cycle() {
     assert_eq!(run(), run());
 }
 
+/// Sources that send alike take turns: none ends before the others.
+#[test]
+fn alike_sources_end_together() {
+    let text = |seed: u64| -> String {
+        let address = |i: u64| (i + seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33 << 6;
+        (0..3000)
+            .map(|i| format!("{:#x} W\n", address(i)))
+            .collect()
+    };
+    let (first, second) = (text(0), text(1 << 20));
+    let traces = [(first.as_str(), None), (second.as_str(), None)];
+    let report = replay("ddr3-1600k", Format::Ramulator, &traces).unwrap();
+    let ends: Vec<u64> = report.sources.iter().map(|s| s.makespan_cycles).collect();
+    assert!(ends[0].abs_diff(ends[1]) * 20 < ends[0], "{ends:?}");
+}
+
 /// Loads or stores at a stride, wrapping in a region.
 struct Walk {
     base: u64,
