@@ -502,6 +502,42 @@ fn what_would_be_taken_for_something_else_is_refused() {
     }
 }
 
+/// A bus that answers in order moves no more lines than it has places, in each line's latency.
+#[test]
+fn a_bus_in_order_keeps_its_depth() {
+    const DEPTH: u32 = 2;
+    const LINES: u64 = 5000;
+    let chase = |dependent| Walk {
+        dependent,
+        ..Walk::new(0, 0x11_8c40, 1 << 30, LINES)
+    };
+    for shared in [false, true] {
+        let changes =
+            format!("northbridge = {{ shared = {shared}, in_order = {DEPTH}, deferred = 0 }}");
+        let p = Platform::find_changed("core2quad-q8400", &changes.parse().unwrap()).unwrap();
+        let alone_ps = run(&p, vec![(0, chase(true))])[0].finished_ps / LINES;
+        let walks = (0..4).map(|core| {
+            let base = (core as u64) << 30;
+            let bytes = (1 << 30) - (1 << 20);
+            (
+                core,
+                Walk {
+                    base,
+                    bytes,
+                    ..chase(false)
+                },
+            )
+        });
+        let stats = run(&p, walks.collect());
+        let last_ps = stats.iter().map(|s| s.finished_ps).max().unwrap();
+        let each_ps = last_ps / (4 * LINES);
+        assert!(
+            each_ps * u64::from(DEPTH) * 10 > alone_ps * 9,
+            "{shared} {alone_ps} {each_ps}"
+        );
+    }
+}
+
 /// Gives up so many dirty lines, one after the other.
 struct GivingUp(u64);
 

@@ -3,7 +3,7 @@
 //! A node's queue is served in order. A request leaves it when its controller
 //! has room and has issued all commands up to then. Data leave a node's memory
 //! in the order of the column commands, so the way back is settled with the
-//! command, unless the data path is shared with writes.
+//! command, unless the data path is shared with writes or answers in order.
 
 use soloist_machine::memory::NorthbridgeConfig;
 
@@ -205,8 +205,10 @@ impl Home {
         let done = (c.done * self.tck_ps).max(flow.now_ps);
         if !c.write {
             self.bill_channel(t, channel, flow);
-            // In the order of time where the order of commands is another.
-            if c.outcome == RowOutcome::Buffered || self.northbridge.shared {
+            // In the order of time where the order of commands is another. On a bus that
+            // answers in order it has its place until then.
+            let bus = &self.northbridge;
+            if c.outcome == RowOutcome::Buffered || bus.shared || bus.in_order > 0 {
                 flow.events.push(done, Event::Answer(t));
             } else {
                 self.answer(t, done, flow);
