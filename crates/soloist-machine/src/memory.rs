@@ -76,7 +76,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The same with some values changed: `changes` is merged into the table.
+    /// The same with some values changed: `changes` is merged into the table. They need not
+    /// fit the ends of the ranges.
     ///
     /// # Errors
     /// What is wrong with the changes.
@@ -87,11 +88,17 @@ impl Memory {
         let changed: Self = table
             .try_into()
             .map_err(|e: toml::de::Error| plain(&message(e.message())))?;
-        changed.check().map(|()| changed)
+        changed.check_values().map(|()| changed)
+    }
+
+    /// Whether all values of the file are in range, and the ends of its ranges.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.check_values()?;
+        self.check_ranges()
     }
 
     /// Whether all values are in range.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    fn check_values(&self) -> Result<(), String> {
         self.controller
             .check()
             .map_err(|what| format!("[memory.controller]: {what}"))?;
@@ -162,21 +169,17 @@ impl Memory {
                 return Err("[[memory.hop]]: credits must not be 0".to_owned());
             }
         }
-        self.check_ranges()
+        Ok(())
     }
 
     /// Both ends of each range could stand in the file.
     fn check_ranges(&self) -> Result<(), String> {
-        let without = Self {
-            range: BTreeMap::new(),
-            ..self.clone()
-        };
         for (key, ends) in &self.range {
             for end in ends {
                 let table = format!("{key} = {end}").parse::<toml::Table>();
                 table
                     .map_err(|e| e.message().to_owned())
-                    .and_then(|change| without.changed(&change))
+                    .and_then(|change| self.changed(&change))
                     .map_err(|what| format!("[memory.range]: {key}: {what}"))?;
             }
         }

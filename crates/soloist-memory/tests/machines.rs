@@ -473,6 +473,28 @@ fn changed(machine: &str, from: &str, to: &str) -> Result<Platform, String> {
     Platform::of(&machine).map_err(|e| e.to_string())
 }
 
+/// The ends of ranges belong to the file's values, not to changed ones.
+#[test]
+fn a_change_need_not_fit_the_ends_of_ranges() {
+    for changes in [
+        "controller = { write_queue = 16, drain_high = 12 }",
+        "northbridge = { in_order = 0, deferred = 0 }",
+    ] {
+        let platform = Platform::find_changed("core2quad-q8400", &changes.parse().unwrap());
+        assert!(platform.is_ok(), "{changes}: {:?}", platform.err());
+    }
+    let wrong = changed(
+        "core2quad-q8400",
+        "drain_high\" = [8, 31]",
+        "drain_high\" = [8, 33]",
+    );
+    let said = wrong.err().unwrap();
+    assert!(
+        said.contains("[memory.range]: controller.drain_high: "),
+        "{said}"
+    );
+}
+
 #[test]
 fn cpus_that_are_not_there_are_not_played() {
     let cpus = |list: &str| changed("raspberry-pi-4", "cpus = [\"0-3\"]", list);
