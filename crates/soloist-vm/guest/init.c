@@ -16,13 +16,14 @@
  *   map                  text for /sys/kernel/config/soloist/map; optional
  *   argv, env, cwd       the command, NUL-ended strings
  *   terminal             the command gets a terminal of its own; optional
+ *   input                the command gets the host's standard input; optional
  *
  * The command's output goes to the virtio ports soloist.out and soloist.err,
- * its input comes from soloist.in where the host made one. With a terminal these
- * carry its keys and what it shows, and soloist.size the size of its window,
- * `ROWS COLUMNS` lines. What became of it
- * goes to soloist.verdict, one line each: `ready`, `step WHAT`, then `exit N`,
- * `signal N` or `failed WHY`. The console belongs to the kernel alone.
+ * its input comes from soloist.in. With a terminal these carry its keys and
+ * what it shows, and soloist.size the size of its window, `ROWS COLUMNS`
+ * lines. What became of it goes to soloist.verdict, one line each: `ready`,
+ * `step WHAT`, then `exit N`, `signal N` or `failed WHY`. The console belongs
+ * to the kernel alone.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -204,7 +205,7 @@ static void interrupts_to_first_cpu(void)
 	close(fd);
 }
 
-/* Open the virtio port called @name; -1 if the host made none. */
+/* Open the virtio port called @name; -1 while there is none. */
 static int open_port(const char *name)
 {
 	char path[300], text[64];
@@ -499,9 +500,9 @@ static int reap_until(pid_t child)
 
 int main(void)
 {
-	int in, out, err, status, size = -1, master = -1, slave = -1;
+	int in = -1, out, err, status, size = -1, master = -1, slave = -1;
 	char **argv, **env, *cwd, name[64];
-	bool terminal;
+	bool terminal, input;
 	pid_t child;
 
 	mount_kernel_views("");
@@ -510,12 +511,15 @@ int main(void)
 	verdict_fd = wait_for_port("soloist.verdict");
 	out = wait_for_port("soloist.out");
 	err = wait_for_port("soloist.err");
-	if (verdict_fd < 0 || out < 0 || err < 0)
-		fail("the host's serial ports did not appear");
 	terminal = !access("/soloist/terminal", F_OK);
-	in = terminal ? wait_for_port("soloist.in") : open_port("soloist.in");
+	input = terminal || !access("/soloist/input", F_OK);
+	if (input)
+		in = wait_for_port("soloist.in");
 	if (terminal)
 		size = wait_for_port("soloist.size");
+	if (verdict_fd < 0 || out < 0 || err < 0 || (input && in < 0) ||
+	    (terminal && size < 0))
+		fail("the host's serial ports did not appear");
 	mount_host();
 	mount_binds();
 	mount_rest();

@@ -155,6 +155,9 @@ fn write_initramfs(spec: &Spec, path: &Path) -> Result<(), Error> {
     if spec.output == Output::Terminal {
         archive.file("terminal", b"")?;
     }
+    if spec.stdin {
+        archive.file("input", b"")?;
+    }
     if let Some(map) = &spec.map {
         archive.file("map", map.as_bytes())?;
     }
@@ -504,6 +507,30 @@ mod tests {
         let log = dir.path().join("new/log");
         make_log(&log).unwrap();
         assert!(log.exists());
+    }
+
+    /// Of several ports one comes after another: init must know which to wait for.
+    #[test]
+    fn init_is_told_of_an_input() {
+        let dir = tempfile::tempdir().unwrap();
+        let told = |stdin| {
+            let kernel = crate::Kernel {
+                version: "6.12.0-amd64".to_owned(),
+                image: dir.path().join("nowhere"),
+                modules: dir.path().join("nowhere"),
+            };
+            let spec = Spec {
+                stdin,
+                ..Spec::here(kernel, crate::GuestNodes::even(1 << 28, 1, 1)).unwrap()
+            };
+            let path = dir.path().join("initramfs");
+            write_initramfs(&spec, &path).unwrap();
+            // Behind the zeros of its header: init has the same word.
+            let name = b"0soloist/input\0";
+            let bytes = read_bytes(&path).unwrap();
+            bytes.windows(name.len()).any(|part| part == name)
+        };
+        assert!(told(true) && !told(false));
     }
 
     #[test]
