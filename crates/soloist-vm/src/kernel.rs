@@ -41,7 +41,9 @@ impl Kernel {
     pub fn name(&self) -> String {
         let series: Vec<&str> = self.version.split(['.', '-', '+']).take(2).collect();
         let mut series = series.join(".");
-        if series == "6.12" && self.version.contains("+deb13-") {
+        // Debian's rebuilds say so behind a dot: `+deb13.1-amd64`.
+        let of_deb13 = |end: &str| self.version.contains(&format!("+deb13{end}"));
+        if series == "6.12" && (of_deb13("-") || of_deb13(".")) {
             series += "-deb13";
         }
         if self.arch() == Arch::Arm64 {
@@ -164,6 +166,8 @@ mod tests {
             kernel("6.12.117+deb13-cloud-amd64").name(),
             "6.12-deb13-cloud"
         );
+        assert_eq!(kernel("6.12.117+deb13.1-rt-amd64").name(), "6.12-deb13-rt");
+        assert_eq!(kernel("6.12.117+deb13.1-arm64").name(), "6.12-deb13-arm64");
         assert_eq!(kernel("7.3.4+deb13-rt-amd64").name(), "7.3-rt");
         assert_eq!(kernel("6.12.117+deb12-arm64").name(), "6.12-arm64");
         assert_eq!(kernel("6.12.117+deb12-arm64-16k").name(), "6.12-arm64-16k");
