@@ -37,8 +37,8 @@ impl Arch {
             return Ok(());
         }
         Err(Error::Refused(format!(
-            "a guest of x86_64 runs this machine's own programs, which are of {host}: take --arch \
-             arm64, whose programs `make arm64` makes"
+            "a guest of x86_64 runs this machine's own programs, which are of {host}: take a host \
+             of x86_64"
         )))
     }
 
@@ -155,7 +155,10 @@ mod tests {
         assert!(Arch::Arm64.runs_on("x86_64").is_ok());
         assert!(Arch::Arm64.runs_on("aarch64").is_ok());
         let why = Arch::X86_64.runs_on("aarch64").unwrap_err().to_string();
-        assert!(why.contains("are of aarch64: take --arch arm64"), "{why}");
+        assert!(
+            why.contains("are of aarch64: take a host of x86_64"),
+            "{why}"
+        );
     }
 
     #[test]
