@@ -32,6 +32,16 @@ pub enum HostError {
         /// Why.
         error: Box<HostError>,
     },
+    /// What a map was loaded for was refused, and the map before can't come back.
+    #[error("{error}; but the map of {map} stays loaded: {why}")]
+    MapStays {
+        /// Why it was refused.
+        error: Box<HostError>,
+        /// Name of the map.
+        map: String,
+        /// Why it stays.
+        why: String,
+    },
     /// CAP_SYS_ADMIN is missing.
     #[error("{0} needs root (CAP_SYS_ADMIN): run it with sudo")]
     NeedsRoot(String),

@@ -696,6 +696,40 @@ fn two_are_applied_one_after_the_other() {
     }
 }
 
+/// The map is loaded first: it goes back as well, as it was written. Where there was none, one
+/// is there now. `a` can't be written, as in [`a_refusal_takes_everything_back`].
+#[test]
+fn a_refusal_takes_the_map_back() {
+    let refused = |before: &str| {
+        let machine = loaded();
+        machine.dir("sys/module/soloist");
+        let interface = machine.path("sys/kernel/config/soloist");
+        std::fs::remove_dir_all(interface.join("groups/core0")).unwrap();
+        std::fs::remove_dir_all(interface.join("rules/video")).unwrap();
+        machine.soloist("map", before);
+        let config = Config::parse("[groups.a]\nbank_sets = '0'\n").unwrap();
+        let wanted = Wanted {
+            config: &config,
+            map: Some(AddrMap::parse(&MAP.replace("small", "other")).unwrap()),
+            prune: false,
+            force: false,
+        };
+        let host = machine.host();
+        let transaction = Transaction::new(wanted, &host).unwrap();
+        let why = transaction.apply(&|_| ()).unwrap_err().to_string();
+        assert!(!interface.join("groups/a").exists());
+        (why, machine.read("sys/kernel/config/soloist/map"))
+    };
+    let before = format!("# mine\n{MAP}");
+    let (why, map) = refused(&before);
+    assert_eq!(map, before, "{why}");
+    assert!(!why.contains("stays"), "{why}");
+    let (why, map) = refused("\n");
+    assert!(map.contains("name other"), "{map}");
+    let wanted = "but the map of other stays loaded: there was none before";
+    assert!(why.contains(wanted), "{why}");
+}
+
 /// Wherever it was killed, the next one makes all of the file true.
 #[test]
 fn what_was_killed_midway_is_finished_by_the_next() {

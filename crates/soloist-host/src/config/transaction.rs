@@ -85,7 +85,8 @@ impl<'a> Transaction<'a> {
     }
 
     /// Loads module and map if need be, and takes all steps or none; those that were taken.
-    /// `say` hears of each part of loading that takes time.
+    /// Where none is, the map that was loaded before is again. `say` hears of each part of
+    /// loading that takes time.
     ///
     /// # Errors
     /// Those of [`Transaction::plan`], of loading, and what the kernel refuses.
@@ -93,12 +94,23 @@ impl<'a> Transaction<'a> {
         if self.map().is_none() && self.wanted.config.needs_map() {
             return Err(HostError::NoMap);
         }
+        let before = self.control.as_ref().map(Control::map_text).transpose()?;
         let module = ModuleChoice::default();
-        load(self.host, &module, self.wanted.map.as_ref(), say)?;
+        let loaded = load(self.host, &module, self.wanted.map.as_ref(), say)?;
         let control = Control::open(self.host)?;
         let _alone = control.alone()?;
-        let steps = self.steps(Some(&control))?;
-        steps.apply(&control)?;
+        self.take_steps(&control).map_err(|error| {
+            let written = loaded.map.filter(|_| loaded.map_written);
+            match written {
+                Some(map) => put_back(&control, before.flatten(), map, error),
+                None => error,
+            }
+        })
+    }
+
+    fn take_steps(&self, control: &Control) -> Result<Steps, HostError> {
+        let steps = self.steps(Some(control))?;
+        steps.apply(control)?;
         Ok(steps)
     }
 
@@ -115,5 +127,20 @@ impl<'a> Transaction<'a> {
             true => Ok(steps),
             false => Err(HostError::InUse(used)),
         }
+    }
+}
+
+/// Writes the map's text of `before` again in the place of `map`. Returns `error`, and says so
+/// where `map` stays.
+fn put_back(control: &Control, before: Option<String>, map: String, error: HostError) -> HostError {
+    let why = match before.map(|text| control.write("map", &text)) {
+        Some(Ok(())) => return error,
+        Some(Err(refused)) => refused.to_string(),
+        None => "there was none before".to_owned(),
+    };
+    HostError::MapStays {
+        error: Box::new(error),
+        map,
+        why,
     }
 }
