@@ -3,7 +3,7 @@
 
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use crate::HostError;
 
@@ -12,6 +12,28 @@ use crate::HostError;
 pub fn hear_of_children() {
     // SAFETY: no handler, the default alone.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+/// Was this program started with SIGPIPE ignored, as systemd starts services?
+static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+
+/// Rust ignores SIGPIPE before `main`, so this looks before that.
+#[used]
+#[link_section = ".init_array"]
+static LOOK_AT_PIPE: extern "C" fn() = look_at_pipe;
+
+extern "C" fn look_at_pipe() {
+    let action = set_action(libc::SIGPIPE, None);
+    PIPE_IGNORED.store(action.sa_sigaction == libc::SIG_IGN, Ordering::Relaxed);
+}
+
+/// In a child, before its execve: SIGPIPE as this program got it. Rust gives children the
+/// default.
+pub(crate) fn pass_on_pipe() {
+    if PIPE_IGNORED.load(Ordering::Relaxed) {
+        // SAFETY: no handler.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    }
 }
 
 /// The set of `signals`.

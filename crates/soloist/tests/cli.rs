@@ -573,6 +573,29 @@ fn run_passes_signals_on() {
     assert_eq!(run.wait().unwrap().code(), Some(7));
 }
 
+/// systemd starts services with SIGPIPE ignored, a shell does not.
+#[test]
+fn run_leaves_broken_pipes_as_they_were() {
+    let machine = small();
+    let ignored = |before: &str| {
+        let script = format!(
+            "{before} exec '{}' run --group core0 -- grep SigIgn: /proc/self/status",
+            env!("CARGO_BIN_EXE_soloist")
+        );
+        let out = Command::new("sh")
+            .args(["-c", &script])
+            .env("SOLOIST_HOST_ROOT", machine.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(out.stdout).unwrap();
+        let bits = said.strip_prefix("SigIgn:\t").map(str::trim_end);
+        let bits = u64::from_str_radix(bits.unwrap(), 16).unwrap();
+        bits & 1 << (libc::SIGPIPE - 1) != 0
+    };
+    assert!(ignored("trap '' PIPE;"));
+    assert!(!ignored(""));
+}
+
 #[test]
 fn run_reports_as_json_on_standard_error() {
     let machine = small();

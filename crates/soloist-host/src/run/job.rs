@@ -16,7 +16,7 @@ use rustix::pipe::{pipe_with, PipeFlags};
 
 use crate::control::Group;
 use crate::run::realtime::Realtime;
-use crate::signals::{block, set_of, unblock};
+use crate::signals::{block, pass_on_pipe, set_of, unblock};
 use crate::HostError;
 
 /// Signals that are passed on to the command.
@@ -139,7 +139,7 @@ fn waited_for() -> libc::sigset_t {
     set_of(FORWARDED.into_iter().chain([libc::SIGCHLD]))
 }
 
-/// In the child, just before execve: restore the signal mask, join the group, prepare for real
+/// In the child, just before execve: restore the signals, join the group, prepare for real
 /// time, and say each step.
 fn prepare_before_exec(
     run: &mut Command,
@@ -151,6 +151,7 @@ fn prepare_before_exec(
     let realtime = realtime.copied();
     let prepare = move || {
         unblock(&old);
+        pass_on_pipe();
         write(&tasks, b"0\n")?;
         write(&say, b"j")?;
         realtime.map_or(Ok(()), |realtime| realtime.prepare())?;
