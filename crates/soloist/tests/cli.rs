@@ -3,12 +3,13 @@
 //! with `TRYCMD=overwrite cargo test -p soloist --test cli`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::fs;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use soloist_cli::lab::COMMANDS;
 use tempfile::TempDir;
@@ -594,6 +595,68 @@ fn run_leaves_broken_pipes_as_they_were() {
     };
     assert!(ignored("trap '' PIPE;"));
     assert!(!ignored(""));
+}
+
+/// Starts it as the leader of a session at a terminal; the terminal's other end.
+fn at_a_terminal(run: &mut Command) -> (Child, File) {
+    let master = File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOCTTY)
+        .open("/dev/ptmx")
+        .unwrap();
+    let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
+    // SAFETY: an open terminal; the descriptor that it gives is nobody else's.
+    let slave = unsafe {
+        assert_eq!(libc::unlockpt(master.as_raw_fd()), 0);
+        let slave = libc::ioctl(master.as_raw_fd(), libc::TIOCGPTPEER, flags);
+        assert!(slave >= 0, "{}", std::io::Error::last_os_error());
+        OwnedFd::from_raw_fd(slave)
+    };
+    let lead = || {
+        // SAFETY: system calls alone.
+        match unsafe { libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) == 0 } {
+            true => Ok(()),
+            false => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: it makes system calls alone.
+    let run = unsafe { run.stdin(slave).pre_exec(lead) };
+    (run.spawn().unwrap(), master)
+}
+
+/// A terminal that hangs up tells the leader of the session alone, and ^C goes by a command with
+/// a process group of its own.
+#[test]
+fn run_passes_on_what_the_terminal_did_not_tell_its_command() {
+    let machine = small();
+    let script = "trap 'exit 7' HUP INT; echo up; for i in $(seq 100); do sleep 0.1; done";
+    let ended = |around: &[&str], end: fn(File) -> Option<File>| {
+        let args = [
+            &["run", "--group", "core0", "--"],
+            around,
+            &["sh", "-c", script],
+        ]
+        .concat();
+        let mut run = soloist(machine.path(), &args);
+        let (mut run, terminal) = at_a_terminal(run.stdout(Stdio::piped()));
+        run.stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut [0; 3])
+            .unwrap();
+        let _terminal = end(terminal);
+        run.wait().unwrap().code()
+    };
+    let hang_up = |_| None;
+    assert_eq!(ended(&[], hang_up), Some(7));
+    let interrupt = |mut terminal: File| {
+        terminal.write_all(b"\x03").unwrap();
+        Some(terminal)
+    };
+    assert_eq!(ended(&["timeout", "60"], interrupt), Some(7));
+    // Here both are told.
+    assert_eq!(ended(&[], interrupt), Some(7));
 }
 
 #[test]

@@ -117,9 +117,7 @@ impl Job {
                 let signal = libc::sigtimedwait(&self.signals, info.as_mut_ptr(), &LOOK_AGAIN);
                 (signal, info.assume_init())
             };
-            // The terminal's own (^C) reached the whole process group already.
-            let from_terminal = info.si_code == libc::SI_KERNEL;
-            if FORWARDED.contains(&signal) && !from_terminal {
+            if FORWARDED.contains(&signal) && !came_to(pid, &info) {
                 // SAFETY: our own child, not yet waited for.
                 unsafe { libc::kill(pid, signal) };
             }
@@ -133,6 +131,15 @@ const LOOK_AGAIN: libc::timespec = libc::timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
+
+/// Did a signal of ours come to the command already? The terminal's own (^C) comes to a whole
+/// process group, which the command may have left, as timeout(1) does. Of a terminal that hangs
+/// up the leader of the session alone is told.
+fn came_to(command: libc::pid_t, info: &libc::siginfo_t) -> bool {
+    // SAFETY: they only ask.
+    let of_our_group = unsafe { libc::getpgid(command) == libc::getpgrp() };
+    info.si_code == libc::SI_KERNEL && info.si_signo != libc::SIGHUP && of_our_group
+}
 
 /// The signals that [`Job::wait`] waits for.
 fn waited_for() -> libc::sigset_t {
