@@ -28,6 +28,18 @@ const LINE_SHIFT: u32 = 6;
 /// Pages without a physical one lie from here on: above any machine's memory.
 const NOWHERE: u64 = 1 << 40;
 
+/// Pages end here, those that lie nowhere too: caches tell no lines beyond apart.
+const END: u64 = 2 * NOWHERE;
+
+/// The page of a physical address.
+fn page_of(addr: u64) -> Result<u64, String> {
+    let page = addr >> FRAME_SHIFT;
+    match page < END {
+        true => Ok(page),
+        false => Err(format!("address {addr:#x} must be below 2^53")),
+    }
+}
+
 /// A trace's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -218,7 +230,7 @@ fn text(
         };
         before = access.cycle;
         taker.instructions(work);
-        let page = access.addr >> FRAME_SHIFT;
+        let page = page_of(access.addr).map_err(|why| reader.error(why))?;
         taker.locate(0, page, page);
         let kind = match access.write {
             true => Kind::WriteBack,

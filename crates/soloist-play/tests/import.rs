@@ -528,6 +528,39 @@ fn text_of_another_tool_is_named() {
     }
 }
 
+/// The model tells lines apart up to 2^53, twice as far as any machine has memory.
+#[test]
+fn addresses_beyond_all_memory_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace");
+    for (last, is_there) in [
+        (0x1f_ffff_ffff_ffc0_u64, true),
+        (1 << 53, false),
+        (1 << 63, false),
+    ] {
+        for (format, text) in [
+            (Format::Ramulator, format!("0x40 R\n{last:#x} R\n")),
+            (Format::Dramsim3, format!("0x40 READ 1\n{last:#x} READ 2\n")),
+        ] {
+            fs::write(&path, text).unwrap();
+            let out = dir.path().join(format!("{last:x} {format:?}"));
+            let taken = take(&[path.clone()], format, &out).map_err(|e| e.to_string());
+            assert_eq!(taken.is_ok(), is_there, "{last:#x}: {taken:?}");
+            if let Err(why) = taken {
+                assert!(why.contains("trace:2: ") && why.contains("2^53"), "{why}");
+            }
+        }
+    }
+    let mut entries = header();
+    entries.push(entry(28, 15, 1 << 53));
+    let path = file(dir.path(), "physical", &entries);
+    let why = take(&[path], Format::Drmemtrace, &dir.path().join("drmemtrace")).unwrap_err();
+    assert!(
+        why.to_string().contains("byte 84: ") && why.to_string().contains("2^53"),
+        "{why}"
+    );
+}
+
 /// The Opteron with memory on nodes 1 and 2 only; its cores are on all four.
 fn half_of_the_opteron() -> Platform {
     let text = soloist_machine::known::text("opteron-6128").unwrap();

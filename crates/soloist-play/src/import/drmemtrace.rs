@@ -154,7 +154,9 @@ impl Entries<'_> {
             marker::PAGE_SIZE if value != 1 << FRAME_SHIFT => {
                 return Err(self.foreign(format!("pages of {value} bytes; only 4096 are known")));
             }
-            marker::PHYSICAL_ADDRESS => self.place = Some(value >> FRAME_SHIFT),
+            marker::PHYSICAL_ADDRESS => {
+                self.place = Some(super::page_of(value).map_err(|why| self.foreign(why))?);
+            }
             marker::VIRTUAL_ADDRESS => {
                 if let Some(phys) = self.place.take() {
                     taker.locate(self.process, value >> FRAME_SHIFT, phys);
