@@ -171,9 +171,9 @@ impl Buddy {
     }
 
     /// Takes this very frame out of the free block that holds it, as Linux'
-    /// `take_page_off_buddy` does; false: it is not free.
+    /// `take_page_off_buddy` does; false: it is not free, or there is no memory.
     pub fn take_frame(&mut self, pfn: u32) -> bool {
-        self.pin(self.node_of(pfn), pfn, 0)
+        self.node_of(pfn).is_some_and(|node| self.pin(node, pfn, 0))
     }
 
     /// How far a node is from a CPU; smaller is nearer.
@@ -222,14 +222,16 @@ impl Buddy {
         Some(pfn)
     }
 
-    /// Gives a block back; it merges with its buddies.
+    /// Gives a block back; it merges with its buddies. One of no node is not taken.
     pub fn give(&mut self, pfn: u32, order: u32) {
-        let node = self.node_of(pfn);
+        let Some(node) = self.node_of(pfn) else {
+            return;
+        };
         let (mut pfn, mut order) = (pfn, order);
         while order < MAX_ORDER {
             let other = pfn ^ (1 << order);
             if self.order_of.get(other as usize) != Some(&(order as u8))
-                || self.node_of(other) != node
+                || self.node_of(other) != Some(node)
             {
                 break;
             }
@@ -269,13 +271,11 @@ impl Buddy {
         self.pcp[cpu][at].pop()
     }
 
-    /// Node that holds a frame.
-    ///
-    /// # Panics
-    /// Where no range of the map holds `pfn`.
-    pub fn node_of(&self, pfn: u32) -> u32 {
+    /// Node that holds a frame; `None`: no range of the map does.
+    pub fn node_of(&self, pfn: u32) -> Option<u32> {
         let at = self.ranges.partition_point(|&(_, end, _)| end <= pfn);
-        self.ranges[at].2
+        let &(start, _, node) = self.ranges.get(at)?;
+        (start <= pfn).then_some(node)
     }
 
     /// Free frames of a node, those on per-CPU lists not counted.
