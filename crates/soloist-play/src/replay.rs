@@ -31,7 +31,7 @@ use soloist_record::{Lines, Program, Recording};
 pub use crate::guard::Limit;
 use crate::place;
 use crate::placement::buddy::History;
-use crate::placement::memory::{Exhaust, Exhausted};
+use crate::placement::memory::{Exhaust, Exhausted, Lack};
 use crate::placement::FreeMemory;
 use crate::policy::{Given, Policy};
 use crate::programs::order::Wakes;
@@ -61,7 +61,7 @@ pub enum ReplayError {
         source: Refusal,
     },
     /// A program's colours or node ran out of pages.
-    #[error("{policy}: `{program}`: {source}; give it more bank sets")]
+    #[error("{policy}: `{program}`: {source}; {}", remedy(*source))]
     Memory {
         /// The policy.
         policy: String,
@@ -78,6 +78,14 @@ pub enum ReplayError {
         /// The reason.
         source: system::RunError,
     },
+}
+
+/// What gives a program pages where there were none.
+fn remedy(exhausted: Exhausted) -> &'static str {
+    match exhausted.lack {
+        Lack::Colors => "give it more bank sets",
+        Lack::Node(_) | Lack::Memory => "take another policy, or a machine with more memory",
+    }
 }
 
 /// A program that is played.

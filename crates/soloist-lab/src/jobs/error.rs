@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use soloist_machine::{FileError, KeyError};
 use soloist_memory::Error;
+use soloist_play::placement::memory::Lack;
 use soloist_play::stage::StageError;
 
 use crate::spec::{of_task, Scenario};
@@ -58,7 +59,10 @@ impl RunError {
             StageError::Memory { seat, source, .. } => Self::Task {
                 case,
                 task: task(seat),
-                what: format!("{source}; give it more `sets` or fewer `bytes`"),
+                what: match source.lack {
+                    Lack::Colors => format!("{source}; give it more `sets` or fewer `bytes`"),
+                    Lack::Node(_) | Lack::Memory => format!("{source}; give it fewer `bytes`"),
+                },
             },
             StageError::Regulator(refusal) => {
                 Self::at(case, &["regulator"], format!("[regulator]: {refusal}"))

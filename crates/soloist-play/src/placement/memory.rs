@@ -15,12 +15,28 @@ pub enum Exhaust {
     Spill,
 }
 
-/// No page in colour, and the policy is `fail`.
+/// There is no page for a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no page left in the task's colours after {pages} pages")]
+#[error("{lack} after {pages} pages")]
 pub struct Exhausted {
+    /// What has no page left.
+    pub lack: Lack,
     /// Pages that the task had got.
     pub pages: u64,
+}
+
+/// What has no page left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Lack {
+    /// The task's colours, and the policy is [`Exhaust::Fail`].
+    #[error("no page left in the task's colours")]
+    Colors,
+    /// The node that a policy binds the task to.
+    #[error("node {0} has no page left")]
+    Node(u32),
+    /// All of memory.
+    #[error("no node has a page left")]
+    Memory,
 }
 
 /// One task's way of getting pages.
@@ -126,10 +142,7 @@ impl Memory {
         let page = if task.cells.is_empty() {
             match task.bound {
                 Some(node) => self.buddy.page_on(task.cpu, node),
-                None if task.interleaved => {
-                    let node = task.pages as usize % self.nodes.len();
-                    self.buddy.page_on(task.cpu, self.nodes[node])
-                }
+                None if task.interleaved => self.buddy.page_on(task.cpu, self.turn(task)),
                 None => self.buddy.page(task.cpu),
             }
         } else {
@@ -140,8 +153,27 @@ impl Memory {
                 task.pages += 1;
                 Ok(pfn)
             }
-            None => Err(Exhausted { pages: task.pages }),
+            None => Err(Exhausted {
+                lack: self.lack(task),
+                pages: task.pages,
+            }),
         }
+    }
+
+    /// What has no page for the task.
+    fn lack(&self, task: &Allocation) -> Lack {
+        match (task.cells.is_empty(), task.exhaust, task.bound) {
+            (false, Exhaust::Fail, _) => Lack::Colors,
+            (false, Exhaust::Spill, _) => Lack::Memory,
+            (true, _, Some(node)) => Lack::Node(node),
+            (true, ..) if task.interleaved => Lack::Node(self.turn(task)),
+            (true, ..) => Lack::Memory,
+        }
+    }
+
+    /// The node whose turn it is for a task that takes pages of all.
+    fn turn(&self, task: &Allocation) -> u32 {
+        self.nodes[task.pages as usize % self.nodes.len()]
     }
 
     fn spill(&mut self, task: &mut Allocation) -> Option<u32> {
@@ -280,6 +312,25 @@ mod tests {
                 Exhaust::Spill => assert_eq!(got, frames + 100),
             }
         }
+    }
+
+    /// What is out of pages: colours, a node, or all memory.
+    #[test]
+    fn who_gets_no_page_is_told_of_what() {
+        let map = AddrMap::parse(MAP).unwrap();
+        let colors = camc::AUTO
+            .colors(&map, &[Tenant { node: 0, sets: 1 }])
+            .unwrap();
+        let why = |colors: Option<&ColorSet>, node| {
+            let mut memory = memory(&map);
+            let task = Allocation::new(&map, 0, 0, colors, Exhaust::Fail);
+            let mut task = task.bound_to(node);
+            let refused = (0..=map.end_pfn()).find_map(|_| memory.page(&mut task).err());
+            refused.unwrap().to_string()
+        };
+        assert!(why(colors[0].as_ref(), None).starts_with("no page left in the task's colours"));
+        assert!(why(None, Some(1)).starts_with("node 1 has no page left"));
+        assert!(why(None, None).starts_with("no node has a page left"));
     }
 
     #[test]
