@@ -20,6 +20,8 @@ pub struct Caches<'a> {
 /// Writes and reads the tail of its memory, makes a mark, then does what the
 /// program does; a second mark comes when half of its accesses are done.
 ///
+/// Behind private caches ([`Program::behind_caches`]) dirty lines go on to the last level at once.
+///
 /// A program that moves on ([`Program::moves_on`]) finds memory in the caches
 /// that it will not touch again; all others the tail of their own.
 pub struct Warmed {
@@ -29,6 +31,8 @@ pub struct Warmed {
     line: u64,
     /// Share of the warm lines that are written to.
     dirty: f64,
+    /// A dirty line that no private cache will push out.
+    leaves: Option<u64>,
     begun: bool,
     /// It begins together with the other threads of its program.
     meets: bool,
@@ -57,6 +61,7 @@ impl Warmed {
             end,
             line,
             dirty,
+            leaves: None,
             begun: false,
             half,
         }
@@ -67,6 +72,7 @@ impl Warmed {
         let dirty_before = |at: u64| ((at / self.line) as f64 * self.dirty) as u64;
         let write = dirty_before(at + self.line) > dirty_before(at);
         self.at += self.line;
+        self.leaves = (write && self.behind_caches()).then_some(at);
         Step::Access(Access {
             work: 0,
             at,
@@ -82,6 +88,9 @@ impl Program for Warmed {
     }
 
     fn step_at(&mut self, now_ps: u64) -> Step {
+        if let Some(at) = self.leaves.take() {
+            return Step::WriteBack(at);
+        }
         if self.at < self.end {
             return self.warm();
         }
@@ -146,5 +155,57 @@ impl Caches<'_> {
         let share = size(&self.platform.llc) / mates.count().max(1) as u64 + private;
         // Pages fall into the sets by chance: half as much again fills nearly all.
         share + share / 2
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    const BYTES: u64 = 1 << 12;
+
+    /// Does nothing, behind caches or not.
+    struct Idle {
+        behind: bool,
+    }
+
+    impl Program for Idle {
+        fn step(&mut self) -> Step {
+            Step::Done
+        }
+
+        fn bytes(&self) -> u64 {
+            BYTES
+        }
+
+        fn behind_caches(&self) -> bool {
+            self.behind
+        }
+    }
+
+    /// Private caches push dirty lines out. Behind them nobody else does.
+    #[test]
+    fn dirty_lines_leave_a_core_without_caches() {
+        let platform = &Platform::find("opteron-6128").unwrap();
+        for behind in [false, true] {
+            let caches = Caches {
+                platform,
+                core: 0,
+                busy: &[0],
+            };
+            let mut warmed = Warmed::new(Box::new(Idle { behind }), caches, 0.5, 0);
+            let (mut written, mut left) = (Vec::new(), Vec::new());
+            loop {
+                match warmed.step() {
+                    Step::Access(a) if a.write => written.push(a.at),
+                    Step::WriteBack(at) => left.push(at),
+                    Step::Mark => break,
+                    _ => {}
+                }
+            }
+            assert_eq!(written.len(), BYTES as usize / 64 / 2);
+            assert_eq!(left, if behind { written } else { Vec::new() });
+        }
     }
 }
