@@ -544,7 +544,7 @@ fn addresses_beyond_all_memory_are_refused() {
         ] {
             fs::write(&path, text).unwrap();
             let out = dir.path().join(format!("{last:x} {format:?}"));
-            let taken = take(&[path.clone()], format, &out).map_err(|e| e.to_string());
+            let taken = take(std::slice::from_ref(&path), format, &out).map_err(|e| e.to_string());
             assert_eq!(taken.is_ok(), is_there, "{last:#x}: {taken:?}");
             if let Err(why) = taken {
                 assert!(why.contains("trace:2: ") && why.contains("2^53"), "{why}");

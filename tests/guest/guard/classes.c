@@ -43,8 +43,13 @@ static void one(const char *what, int policy, const char *runtime)
 	 * reservation waits for RCU.
 	 */
 	must_limit(CPU, "6400000000 reclaim=0");
+	/*
+	 * The last one faults, but for PREEMPT_RT: there it may be stopped with a zone's lock,
+	 * and beside the FIFO task it does not run again to give it back.
+	 */
 	for (int i = 0; i < N; i++)
-		worker_start(&w[i], CPU, i ? SCHED_OTHER : policy, i == 2 ? 0 : -1);
+		worker_start(&w[i], CPU, i ? SCHED_OTHER : policy,
+			     i == 2 && access("/sys/kernel/realtime", F_OK) ? 0 : -1);
 	sleep_ms(20);
 	/* Within one stop: under an emulator the next may have begun. */
 	do {

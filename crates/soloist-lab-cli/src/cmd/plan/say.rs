@@ -197,7 +197,7 @@ fn cpuset(core: u32) -> [String; 2] {
 /// From Linux 6.12 on servers run ordinary tasks before those with deadlines, whether these
 /// leave them time or not: no bound holds beside them. The core itself turns them off. Else a
 /// server whose last task sleeps may be active still, and Linux 6.12 then warns that it counts
-/// `running_bw` wrongly (kernel/sched/deadline.c). `cpuset`: the core is one of its own.
+/// `running_bw` wrongly (its task_non_contending()). `cpuset`: the core is one of its own.
 fn without_servers(core: u32, cpuset: bool) -> [String; 2] {
     let off = format!("for f in /sys/kernel/debug/sched/*_server/cpu{core}/runtime; do [ ! -e \"$f\" ] || echo 0 >\"$f\"; done");
     [
