@@ -10,7 +10,7 @@ use serde::Serialize;
 use soloist_play::policy::{linux, Policy};
 use soloist_record::Meta;
 use soloist_vm::record::{self, Request};
-use soloist_vm::{parse_size, source_root, GuestOutcome, Output, Verdict};
+use soloist_vm::{parse_size, source_root, Arch, GuestOutcome, Output, Verdict};
 
 use super::directory::Directory;
 use super::{kernel_names, kernel_of, misuse};
@@ -139,7 +139,7 @@ impl Args {
         }
         Ok(Request {
             limit: parse_size(&self.limit).map_err(|e| Misuse(format!("--limit: {e}")))?,
-            machine: self.machine.unwrap_or_else(|| default_machine(&self.arch)),
+            machine: self.machine.unwrap_or_else(|| default_machine(&kernel)),
             kernel,
             module: !self.no_module,
             policy: self.policy,
@@ -154,10 +154,11 @@ impl Args {
     }
 }
 
-fn default_machine(arch: &str) -> String {
-    match arch {
-        "arm64" => "raspberry-pi-4".to_owned(),
-        _ => "opteron-6128".to_owned(),
+/// By the kernel's name, as `vm run` has it: it may say the architecture alone.
+fn default_machine(kernel: &str) -> String {
+    match Arch::of_version(kernel) {
+        Arch::Arm64 => "raspberry-pi-4".to_owned(),
+        Arch::X86_64 => "opteron-6128".to_owned(),
     }
 }
 
@@ -271,6 +272,7 @@ fn programs(words: &[OsString]) -> Vec<Vec<OsString>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
     use super::*;
     use soloist_record::meta::{Streams, LINE};
@@ -302,6 +304,27 @@ mod tests {
                 streams: Streams::default(),
             },
         }
+    }
+
+    /// Alone, as a command of its own.
+    #[derive(clap::Parser)]
+    struct Words {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn the_kernel_says_which_machine_is_recorded_on() {
+        use clap::Parser;
+        let machine = |words: &str| {
+            let words = words.split_whitespace();
+            let words = Words::try_parse_from(["record"].into_iter().chain(words));
+            words.unwrap().args.request().unwrap().machine
+        };
+        assert_eq!(machine("-- true"), "opteron-6128");
+        assert_eq!(machine("--arch arm64 -- true"), "raspberry-pi-4");
+        assert_eq!(machine("-k 6.12-arm64 -- true"), "raspberry-pi-4");
+        assert_eq!(machine("-k 6.12-arm64 -m qemu-2node -- true"), "qemu-2node");
     }
 
     #[test]
