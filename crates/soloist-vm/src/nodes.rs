@@ -86,26 +86,54 @@ impl GuestNodes {
         if self.node_memory[0] > lost {
             self.node_memory[0] -= lost;
         }
+        if arch == Arch::Arm64 {
+            // QEMU's `virt` has no hole.
+            self.max_ram_below_4g = None;
+        }
         self
     }
 
     /// The same, where every page must be at an address of the real machine.
     ///
     /// # Errors
-    /// When node 0 would have no memory then.
+    /// When node 0 would have no memory then, or the map has a hole where the guest can't have
+    /// one.
     pub fn exactly_on(self, arch: Arch, machine: &Machine) -> Result<Self, FileError> {
+        let wrong = |why: String| {
+            let why = format!("[vm] memory: {why}");
+            Err(FileError::whole(&machine.file, why))
+        };
         let (lost, has) = (lost(arch, machine), self.node_memory[0]);
-        if lost == 0 || has > lost {
-            return Ok(self.on(arch, machine));
+        if lost != 0 && has <= lost {
+            return wrong(format!(
+                "node 0 has {}, all of it below {:#x}, where memory of guests of this \
+                 architecture begins: expected more than {}",
+                format_size(has),
+                arch.memory_begins(),
+                format_size(lost)
+            ));
         }
-        let why = format!(
-            "[vm] memory: node 0 has {}, all of it below {:#x}, where memory of guests of this \
-             architecture begins: expected more than {}",
-            format_size(has),
-            arch.memory_begins(),
-            format_size(lost)
-        );
-        Err(FileError::whole(&machine.file, why))
+        let guest = self.on(arch, machine);
+        match guest.hole(machine).filter(|_| arch == Arch::Arm64) {
+            Some((from, to)) => wrong(format!(
+                "the map has none from {from:#x} to {to:#x}, and memory of guests of this \
+                 architecture has no hole: expected less memory, or a map that goes on"
+            )),
+            None => Ok(guest),
+        }
+    }
+
+    /// The first part of the memory that the map leaves out, where memory is in one piece.
+    fn hole(&self, machine: &Machine) -> Option<(u64, u64)> {
+        let mut at = Arch::Arm64.memory_begins();
+        let end = at + self.memory();
+        for range in &machine.map.ranges {
+            if range.start > at {
+                return (at < end).then_some((at, range.start));
+            }
+            at = at.max(range.end);
+        }
+        (at < end).then_some((at, end))
     }
 
     /// All memory, bytes.
@@ -250,6 +278,31 @@ mod tests {
             why.contains("node 0") && why.contains("0x40000000"),
             "{why}"
         );
+    }
+
+    /// Memory of a guest of arm64 has none, and a node behind one would begin elsewhere.
+    #[test]
+    fn a_map_with_a_hole_is_refused_where_memory_has_none() {
+        let machine = known::find("opteron-6128").unwrap();
+        let guest = GuestNodes::of(&machine).unwrap();
+        let why = guest.clone().exactly_on(Arch::Arm64, &machine).unwrap_err();
+        let why = why.to_string();
+        assert!(why.contains("none from 0xd8000000 to 0x100000000"), "{why}");
+        assert!(guest.exactly_on(Arch::X86_64, &machine).is_ok());
+        // Behind the guest's memory a hole is in nobody's way.
+        let mut machine = machine;
+        machine.topology.cpus.truncate(1);
+        machine.topology.distances = Vec::new();
+        let memory = |machine: &mut Machine, bytes: u64| {
+            machine.vm.as_mut().unwrap().memory = vec![soloist_machine::Bytes(bytes)];
+            let guest = GuestNodes::of(machine).unwrap();
+            guest.exactly_on(Arch::Arm64, machine).unwrap().node_sizes()
+        };
+        assert_eq!(memory(&mut machine, 0xd800_0000), [0x9800_0000]);
+        // What `pc` has no room for below 4 GiB, `virt` has.
+        machine.map.ranges.truncate(1);
+        machine.map.ranges[0].end = 8 << 30;
+        assert_eq!(memory(&mut machine, 8 << 30), [7 << 30]);
     }
 
     #[test]
