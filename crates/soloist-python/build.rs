@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// The sources on which figures depend.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "core",
     "machines",
     "crates/soloist-core/src",
@@ -14,6 +14,7 @@ const SOURCES: [&str; 8] = [
     "crates/soloist-memory/src",
     "crates/soloist-play/src",
     "crates/soloist-lab/src",
+    "crates/soloist-python/src",
 ];
 
 fn main() {

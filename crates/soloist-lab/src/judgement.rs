@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use soloist_memory::Platform;
 use soloist_play::programs::recorded::Recorded;
 
-pub use answer::{alone_of, answers, Answer};
+pub use answer::{alone_ms, answers, Answer};
 pub use interval::Estimate;
 pub use totals::Totals;
 pub use verdict::{judge, Verdict};

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::ThreadPoolBuilder;
 use soloist_lab::jobs::{check_machine, do_one, Options, Parts, Prepared, RunError};
-use soloist_lab::judgement::alone_of;
+use soloist_lab::judgement::alone_ms;
 use soloist_lab::known;
 use soloist_lab::measurements::{metric, CaseResult, Run, TaskResult, METRICS};
 use soloist_lab::spec::Scenario;
@@ -199,10 +199,6 @@ impl Measured {
     /// A row for each task of each run; runs of tasks by themselves are columns of those
     /// rows.
     fn rows(&self) -> Vec<Row<'_>> {
-        let of_task = |case: &CaseResult, task: &TaskResult| {
-            let alone = alone_of(&self.cases, case, task)?;
-            Some(alone.spread(&task.name, "time")?.mean)
-        };
         let beside = self.cases.iter().filter(|c| !c.case.starts_with("alone_"));
         let mut rows = Vec::new();
         for case in beside {
@@ -211,7 +207,7 @@ impl Measured {
                     case,
                     seed: run.seed,
                     task,
-                    alone: of_task(case, task),
+                    alone: alone_ms(&self.cases, case, task),
                 }));
             }
         }

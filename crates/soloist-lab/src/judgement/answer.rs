@@ -16,7 +16,7 @@ pub struct Answer {
     pub policy: String,
     /// The task.
     pub task: String,
-    /// Its time, ms.
+    /// Its time, ms; of a program of several threads, that of the last one to end.
     pub time_ms: f64,
     /// Its time over its time alone under Linux, of several copies the mean of both.
     pub slowdown: Estimate,
@@ -45,9 +45,18 @@ pub fn answers(results: &[CaseResult]) -> Vec<Answer> {
     all
 }
 
-/// The case in which the copy of a task that a run of `case` has was by itself.
+/// The time of this task by itself under Linux, on the same cpu, ms: the mean over seeds.
+/// `None`: no run was by itself.
 #[must_use]
-pub fn alone_of<'a>(
+pub fn alone_ms(results: &[CaseResult], case: &CaseResult, task: &TaskResult) -> Option<f64> {
+    let alone = alone_of(results, case, task)?;
+    let tasks = alone.runs.iter().flat_map(|run| &run.tasks);
+    let same = tasks.filter(|t| t.name == task.name && t.cpu == task.cpu);
+    Some(mean_ms(same))
+}
+
+/// The case in which the copy of a task that a run of `case` has was by itself.
+fn alone_of<'a>(
     results: &'a [CaseResult],
     case: &CaseResult,
     task: &TaskResult,
@@ -73,10 +82,32 @@ fn alone<'a>(case: &CaseResult, name: &str, results: &'a [CaseResult]) -> Vec<&'
     all
 }
 
+/// The threads that end last, one for each run of `case` and copy of the task: their times are
+/// the programs'. Each copy has a case by itself, on its cpus.
+fn last<'a>(case: &'a CaseResult, name: &str, alone: &[&CaseResult]) -> Vec<&'a TaskResult> {
+    let of_copy = |copy: &&CaseResult| {
+        let threads = copy.runs.first().map_or(&[][..], |run| &run.tasks);
+        let is_of = |t: &&TaskResult| t.name == name && threads.iter().any(|o| o.cpu == t.cpu);
+        let runs = case.runs.iter();
+        let last = runs.filter_map(|run| {
+            let threads = run.tasks.iter().filter(is_of);
+            threads.max_by(|a, b| a.time_ns.total_cmp(&b.time_ns))
+        });
+        last.collect::<Vec<_>>()
+    };
+    alone.iter().flat_map(of_copy).collect()
+}
+
+/// The same of the runs by themselves.
+fn last_alone<'a>(name: &str, alone: &[&'a CaseResult]) -> Vec<&'a TaskResult> {
+    let of_copy = |copy: &&'a CaseResult| last(copy, name, &[copy]);
+    alone.iter().flat_map(of_copy).collect()
+}
+
 fn answer(case: &CaseResult, name: &str, alone: &[&CaseResult]) -> Option<Answer> {
-    let time = case.spread(name, "time")?.mean;
-    let beside = mean_waits(&[case], name)?;
-    let beyond = beside.less(&mean_waits(alone, name)?);
+    let tasks = last(case, name, alone);
+    let beside = mean_waits(&tasks)?;
+    let beyond = beside.less(&mean_waits(&last_alone(name, alone))?);
     let seeds = alone.iter().map(|alone| alone.runs.len()).min()?;
     let seeds = seeds.min(case.runs.len());
     let without = |i: usize| {
@@ -84,7 +115,7 @@ fn answer(case: &CaseResult, name: &str, alone: &[&CaseResult]) -> Option<Answer
         slowdown(&case.without(i), name, &alone.iter().collect::<Vec<_>>())
     };
     let without: Vec<f64> = (0..if seeds > 1 { seeds } else { 0 })
-        .filter_map(without)
+        .map(without)
         .collect();
     let culprits = beyond.culprits();
     let first = culprits
@@ -98,28 +129,98 @@ fn answer(case: &CaseResult, name: &str, alone: &[&CaseResult]) -> Option<Answer
         case: case.case.clone(),
         policy: case.policy.clone(),
         task: name.to_owned(),
-        time_ms: time,
-        slowdown: Estimate::jackknife(slowdown(case, name, alone)?, &without),
+        time_ms: mean_ms(tasks.into_iter()),
+        slowdown: Estimate::jackknife(slowdown(case, name, alone), &without),
         p99_ns: beside.latency_ns[2],
         beyond,
         culprit,
     })
 }
 
-/// A task's time over the mean of its copies' times by themselves.
-fn slowdown(case: &CaseResult, name: &str, alone: &[&CaseResult]) -> Option<f64> {
-    let time = |c: &CaseResult| c.spread(name, "time").map(|spread| spread.mean);
-    let alone: Option<Vec<f64>> = alone.iter().map(|alone| time(alone)).collect();
-    Some(time(case)? / mean(&alone?))
+/// A task's time over its time by itself.
+fn slowdown(case: &CaseResult, name: &str, alone: &[&CaseResult]) -> f64 {
+    let beside = mean_ms(last(case, name, alone).into_iter());
+    beside / mean_ms(last_alone(name, alone).into_iter())
 }
 
-/// Mean over runs and tasks of that name.
-fn mean_waits(cases: &[&CaseResult], name: &str) -> Option<Waits> {
-    let tasks = cases.iter().flat_map(|case| &case.runs);
-    let all: Vec<&Waits> = tasks
-        .flat_map(|run| &run.tasks)
-        .filter(|t| t.name == name)
-        .filter_map(|t| t.waits.as_ref())
-        .collect();
+fn mean_ms<'a>(tasks: impl Iterator<Item = &'a TaskResult>) -> f64 {
+    mean(&tasks.map(|task| task.time_ns / 1e6).collect::<Vec<_>>())
+}
+
+fn mean_waits(tasks: &[&TaskResult]) -> Option<Waits> {
+    let all: Vec<&Waits> = tasks.iter().filter_map(|t| t.waits.as_ref()).collect();
     (!all.is_empty()).then(|| Waits::mean(&all))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use crate::measurements::Run;
+
+    /// What `prog` took on a cpu, ms; `true`: in the foreground.
+    type Took = (u32, f64, bool);
+
+    fn case(name: &str, took: &[Took]) -> CaseResult {
+        let task = |&(cpu, ms, waited_for): &Took| TaskResult {
+            name: "prog".into(),
+            cpu,
+            time_ns: 1e6 * ms,
+            half_ns: waited_for.then_some(5e5 * ms),
+            accesses: 10,
+            idle_ns: 0.0,
+            instructions: 100,
+            memory_bytes: 640,
+            whole_ns: 1e6 * ms,
+            spilled: 0,
+            remote: 0.0,
+            p99_ns: 0.0,
+            waits: Some(Waits {
+                compute_ns: 1e6 * ms,
+                ..Waits::default()
+            }),
+            regulated: None,
+        };
+        let run = |seed| Run {
+            seed,
+            tasks: took.iter().map(task).collect(),
+        };
+        CaseResult {
+            case: name.into(),
+            policy: "buddy".into(),
+            value: None,
+            others: Vec::new(),
+            runs: vec![run(1), run(2)],
+        }
+    }
+
+    /// Two copies of a program of two threads: one thread has more to do than the other.
+    #[test]
+    fn a_thread_is_held_against_itself_and_a_program_by_its_last_thread() {
+        let results = [
+            case(
+                "buddy",
+                &[
+                    (0, 2.0, true),
+                    (1, 6.0, true),
+                    (2, 2.5, true),
+                    (3, 7.0, true),
+                ],
+            ),
+            case("alone_prog_0", &[(0, 2.0, true), (1, 6.0, true)]),
+            case("alone_prog_2", &[(2, 2.0, true), (3, 7.0, true)]),
+        ];
+        let tasks = &results[0].runs[0].tasks;
+        let alone: Vec<f64> = tasks
+            .iter()
+            .map(|task| alone_ms(&results, &results[0], task).unwrap())
+            .collect();
+        assert_eq!(alone, [2.0, 6.0, 2.0, 7.0]);
+        let [answer] = &answers(&results)[..] else {
+            panic!("one task under one policy");
+        };
+        assert_eq!((answer.time_ms, answer.slowdown.value), (6.5, 1.0));
+        assert_eq!(answer.slowdown.half, Some(0.0));
+        assert_eq!(answer.beyond.total_ns(), 0.0);
+    }
 }
