@@ -46,7 +46,7 @@ pub fn answers(results: &[CaseResult]) -> Vec<Answer> {
 }
 
 /// The time of this task by itself under Linux, on the same cpu, ms: the mean over seeds.
-/// `None`: no run was by itself.
+/// `None`: it ran in the background, or no run was by itself.
 #[must_use]
 pub fn alone_ms(results: &[CaseResult], case: &CaseResult, task: &TaskResult) -> Option<f64> {
     let alone = alone_of(results, case, task)?;
@@ -61,6 +61,8 @@ fn alone_of<'a>(
     case: &CaseResult,
     task: &TaskResult,
 ) -> Option<&'a CaseResult> {
+    // What runs for as long as the others do has no time of its own.
+    task.half_ns?;
     let same = |t: &TaskResult| t.name == task.name && t.cpu == task.cpu;
     let mut alone = results.iter().filter(|c| c.case.starts_with("alone_"));
     alone.find(|alone| {
@@ -222,5 +224,20 @@ mod tests {
         assert_eq!((answer.time_ms, answer.slowdown.value), (6.5, 1.0));
         assert_eq!(answer.slowdown.half, Some(0.0));
         assert_eq!(answer.beyond.total_ns(), 0.0);
+    }
+
+    /// It runs for as long as the others do; by itself it was in another mode.
+    #[test]
+    fn a_task_in_the_background_has_no_slowdown() {
+        let results = [
+            case("buddy_vanilla", &[(1, 300.0, false)]),
+            case("buddy_vanilla_prog", &[(1, 0.2, true)]),
+            case("alone_prog_1", &[(1, 0.1, true)]),
+        ];
+        let alone = |n: usize| alone_ms(&results, &results[n], &results[n].runs[0].tasks[0]);
+        assert_eq!((alone(0), alone(1)), (None, Some(0.1)));
+        let answers = answers(&results);
+        let answered: Vec<_> = answers.iter().map(|a| a.case.as_str()).collect();
+        assert_eq!(answered, ["buddy_vanilla_prog"]);
     }
 }
