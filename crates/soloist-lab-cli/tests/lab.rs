@@ -420,6 +420,44 @@ fn a_file_that_can_t_be_written_is_refused_before_anything_runs() {
     }
 }
 
+/// Whoever copies a built-in experiment's file has claims of their own under its name.
+#[test]
+fn a_report_is_of_what_ran() {
+    let dir = folder();
+    let copied = SCENARIO.replace("\"mine\"", "\"camc-table-2\"");
+    fs::write(dir.path().join("mine.toml"), copied).unwrap();
+    let typed = [
+        "./mine.toml",
+        "--set",
+        "sets=3",
+        "--seed",
+        "2",
+        "--seeds",
+        "1",
+    ];
+    let out = lab(dir.path(), &[&["run", "--out", "out"][..], &typed].concat());
+    assert!(out.status.success(), "{out:?}");
+    let report = || {
+        assert!(lab(dir.path(), &["report", "out"]).status.success());
+        fs::read_to_string(dir.path().join("report.html")).unwrap()
+    };
+    let page = report();
+    let repeats = format!("<code>soloist lab run {}</code>", typed.join(" "));
+    assert!(page.contains(&repeats), "{page}");
+    assert!(
+        page.contains("time of a line") && !page.contains("not bound"),
+        "{page}"
+    );
+    // Figures of another version are not taken for this one's.
+    let kept = dir.path().join("out/camc-table-2.json");
+    let ours = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    let text = fs::read_to_string(&kept).unwrap();
+    assert!(text.contains(&ours) && !page.contains(", version "));
+    fs::write(&kept, text.replace(&ours, "\"version\": \"0.0.1\"")).unwrap();
+    let page = report();
+    assert!(page.contains("seed 2, version 0.0.1. <code>"), "{page}");
+}
+
 #[test]
 fn a_file_is_no_folder_of_outcomes() {
     let dir = folder();

@@ -293,7 +293,17 @@ impl ExperimentOutcome {
         }
     }
 
-    /// Judged by what the built-in experiment of its name claims now.
+    /// As what these arguments of the command line named: a name or file, and changes.
+    #[must_use]
+    pub fn typed(mut self, arguments: String) -> Self {
+        match &mut self {
+            Self::Scenario(outcome) => outcome.arguments = arguments,
+            Self::TaskSet(outcome) => outcome.arguments = arguments,
+        }
+        self
+    }
+
+    /// Judged by what the built-in experiment that it is of claims now.
     #[must_use]
     pub fn judged_now(self) -> Self {
         match self {
@@ -301,12 +311,12 @@ impl ExperimentOutcome {
                 let id = outcome.scenario.experiment.id.clone();
                 let known = known::EXPERIMENTS.iter().any(|(name, _)| *name == id);
                 Self::Scenario(match known.then(|| known::find(&id)) {
-                    Some(Ok(known)) => outcome.judged_by(known.claims),
+                    Some(Ok(known)) => outcome.judged_as(known),
                     _ => outcome,
                 })
             }
             Self::TaskSet(outcome) => Self::TaskSet(match taskset::find(&outcome.spec.id) {
-                Ok((known, _)) => outcome.judged_by(known.claims),
+                Ok((known, set)) => outcome.judged_as(known, &set),
                 Err(_) => outcome,
             }),
         }

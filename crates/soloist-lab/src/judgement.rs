@@ -32,6 +32,12 @@ pub struct ScenarioOutcome {
     pub seeds: Option<u32>,
     /// The small version ran.
     pub small: bool,
+    /// Name or file, and changes, as they were typed; empty: that is not known.
+    #[serde(default)]
+    pub arguments: String,
+    /// Version of the program that ran it; empty: that is not known.
+    #[serde(default)]
+    pub version: String,
     /// Fingerprint of the machine's model as its file had it then; empty in
     /// outcomes of older versions.
     #[serde(default)]
@@ -71,6 +77,8 @@ impl ScenarioOutcome {
             seed: options.seed,
             seeds: options.seeds,
             small: options.small,
+            arguments: String::new(),
+            version: VERSION.to_owned(),
             machine: fingerprint_of(&scenario.experiment.machine),
             recordings: fingerprints(scenario.tasks.iter().map(|task| &task.recorded)),
             cases,
@@ -80,29 +88,37 @@ impl ScenarioOutcome {
     }
 
     /// The command that repeats it.
-    pub fn command(&self) -> String {
-        self.command_as(&self.scenario.experiment.id)
-    }
-
-    /// The command that repeats what was typed as `name`: a file, and what was changed of it.
     #[must_use]
-    pub fn command_as(&self, name: &str) -> String {
-        let small = if self.small { " --small" } else { "" };
-        let seeds = self
-            .seeds
-            .map_or_else(String::new, |n| format!(" --seeds {n}"));
-        format!("soloist lab run {name} --seed {}{seeds}{small}", self.seed)
+    pub fn command(&self) -> String {
+        let how = (self.seed, self.seeds, self.small);
+        command(&self.arguments, &self.scenario.experiment.id, how)
     }
 
     /// Whether it is what these options give, by the same file, recordings and model.
     #[must_use]
     pub fn is_of(&self, scenario: &Scenario, options: Options) -> bool {
         let recorded = scenario.tasks.iter().map(|task| &task.recorded);
-        let file = |scenario: &Scenario| serde_json::to_value(scenario).ok();
         (self.seed, self.seeds, self.small) == (options.seed, options.seeds, options.small)
             && self.machine == fingerprint_of(&scenario.experiment.machine)
             && self.recordings == fingerprints(recorded)
-            && file(&self.scenario) == file(scenario)
+            && same(&self.scenario, scenario)
+    }
+
+    /// Judged by the claims of `known`, the built-in experiment of its name, where that was
+    /// typed and measures the same still. Whoever copies its file has claims of their own.
+    #[must_use]
+    pub fn judged_as(self, known: Scenario) -> Self {
+        let unclaimed = |scenario: &Scenario| Scenario {
+            claims: Vec::new(),
+            plot: None,
+            ..scenario.clone()
+        };
+        let is_it = was_typed(&self.arguments, &known.experiment.id)
+            && same(&unclaimed(&self.scenario), &unclaimed(&known));
+        match is_it {
+            true => self.judged_by(known.claims),
+            false => self,
+        }
     }
 
     /// Whether all figures had come to rest; `None`: none can say.
@@ -117,6 +133,33 @@ impl ScenarioOutcome {
         self.verdicts = judge(&self.scenario, &self.cases);
         self
     }
+}
+
+/// The version of this program.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The command that repeats what was typed as `arguments`, or the experiment `id` where they are
+/// not known, with these seed and seeds, and whether small.
+pub(crate) fn command(
+    arguments: &str,
+    id: &str,
+    (seed, seeds, small): (u64, Option<u32>, bool),
+) -> String {
+    let typed = if arguments.is_empty() { id } else { arguments };
+    let seeds = seeds.map_or_else(String::new, |n| format!(" --seeds {n}"));
+    let small = if small { " --small" } else { "" };
+    format!("soloist lab run {typed} --seed {seed}{seeds}{small}")
+}
+
+/// Whether the built-in experiment `id` was typed, and nothing changed of it. Where it is not known
+/// what was typed, it may have been.
+pub(crate) fn was_typed(arguments: &str, id: &str) -> bool {
+    arguments.is_empty() || arguments == id
+}
+
+/// Whether two files say the same.
+pub(crate) fn same<T: Serialize>(a: &T, b: &T) -> bool {
+    serde_json::to_value(a).ok() == serde_json::to_value(b).ok()
 }
 
 /// What tells one model of a machine from another: FNV-1a of all that its files

@@ -14,7 +14,9 @@ use maud::{html, Markup, PreEscaped, DOCTYPE};
 pub use plot::{svg, DrawError};
 
 use self::matrix::matrix;
-use crate::judgement::{answers, Answer, Estimate, Judged, ScenarioOutcome, Totals, Verdict};
+use crate::judgement::{
+    answers, Answer, Estimate, Judged, ScenarioOutcome, Totals, Verdict, VERSION,
+};
 use crate::measurements::CaseResult;
 use crate::spec::Plot;
 
@@ -64,7 +66,7 @@ pub fn html(outcomes: &[ScenarioOutcome], others: &[Other]) -> Result<String, Dr
             body {
                 "\n" h1 { "Experiments over the memory model" }
                 "\n" p {
-                    "Version " (env!("CARGO_PKG_VERSION")) ". " em { "Theirs" }
+                    "Version " (VERSION) ". " em { "Theirs" }
                     " is what the paper prints in text or tables, and nothing else; "
                     em { "ours" } " is computed by the model. ± is a 95\u{a0}% interval over seeds; a figure holds "
                     "when all of it is within 15\u{a0}% of the effect."
@@ -105,7 +107,9 @@ fn section(outcome: &ScenarioOutcome) -> Result<Markup, DrawError> {
         "\n" p {
             @if !about.source.is_empty() { (about.source) "." }
             " Machine " code { (about.machine) } ", " (runs) " run" @if runs != 1 { "s" }
-            " a case, seed " (outcome.seed) ". " code { (outcome.command()) }
+            " a case, seed " (outcome.seed)
+            @if !["", VERSION].contains(&&*outcome.version) { ", version " (outcome.version) }
+            ". " code { (outcome.command()) }
         }
         @match (drawn, plot) {
             (Some(drawn), _) => { "\n" figure { (PreEscaped(drawn)) } }

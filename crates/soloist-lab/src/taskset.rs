@@ -23,7 +23,10 @@ use toml::de::Deserializer;
 
 use crate::jobs::{do_one, Options, Parts};
 use crate::judgement::verdict::TOLERANCE;
-use crate::judgement::{fingerprint, fingerprint_of, fingerprints, Estimate, Judged, Verdict};
+use crate::judgement::{
+    command, fingerprint, fingerprint_of, fingerprints, same, was_typed, Estimate, Judged, Verdict,
+    VERSION,
+};
 use crate::spec::ClaimKind;
 
 /// Where tasks have no machine.
@@ -185,6 +188,12 @@ pub struct TaskSetOutcome {
     pub seeds: Option<u32>,
     /// One hyperperiod counted.
     pub small: bool,
+    /// Name or file, as it was typed; empty: that is not known.
+    #[serde(default)]
+    pub arguments: String,
+    /// Version of the program that ran it; empty: that is not known.
+    #[serde(default)]
+    pub version: String,
     /// The task file.
     pub set: serde_json::Value,
     /// Fingerprints of the recordings as they were then, of the tasks that play one.
@@ -213,29 +222,36 @@ impl TaskSetOutcome {
     /// The command that repeats it.
     #[must_use]
     pub fn command(&self) -> String {
-        self.command_as(&self.spec.id)
-    }
-
-    /// The command that repeats what was typed as `name`, such as a file.
-    #[must_use]
-    pub fn command_as(&self, name: &str) -> String {
-        let seeds = self
-            .seeds
-            .map_or_else(String::new, |n| format!(" --seeds {n}"));
-        let small = if self.small { " --small" } else { "" };
-        format!("soloist lab run {name} --seed {}{seeds}{small}", self.seed)
+        let how = (self.seed, self.seeds, self.small);
+        command(&self.arguments, &self.spec.id, how)
     }
 
     /// Is it what these options give, by the same files, recordings and model?
     #[must_use]
     pub fn is_of(&self, spec: &TaskSetSpec, set: &TaskSet, options: Options) -> bool {
         let recorded = set.tasks.iter().map(|task| &task.recorded);
-        let file = |m: &TaskSetSpec| serde_json::to_value(m).ok();
         (self.seed, self.seeds, self.small) == (options.seed, options.seeds, options.small)
             && self.set == serde_json::to_value(set).unwrap_or_default()
             && self.recordings == fingerprints(recorded)
             && self.model == fingerprint_of(&self.machine)
-            && file(&self.spec) == file(spec)
+            && same(&self.spec, spec)
+    }
+
+    /// Judged by the claims of `known`, the built-in experiment of its name, where that was
+    /// typed and plays the same still.
+    #[must_use]
+    pub fn judged_as(self, known: TaskSetSpec, set: &TaskSet) -> Self {
+        let unclaimed = |spec: &TaskSetSpec| TaskSetSpec {
+            claims: Vec::new(),
+            ..spec.clone()
+        };
+        let is_it = was_typed(&self.arguments, &known.id)
+            && same(&unclaimed(&self.spec), &unclaimed(&known))
+            && self.set == serde_json::to_value(set).unwrap_or_default();
+        match is_it {
+            true => self.judged_by(known.claims),
+            false => self,
+        }
     }
 
     /// Judged by what the file claims now.
@@ -485,6 +501,8 @@ impl Parts for PreparedTaskSet {
             seed: options.seed,
             seeds: options.seeds,
             small: options.small,
+            arguments: String::new(),
+            version: VERSION.to_owned(),
             tasks: tasks.collect(),
             spec: spec.clone(),
             rows,

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
+use soloist_lab::experiment::ExperimentOutcome;
 use soloist_lab::jobs::{run, run_all, Options, RunError};
 use soloist_lab::judgement::compare::Comparison;
 use soloist_lab::judgement::{answers, ScenarioOutcome};
@@ -284,6 +285,27 @@ fn a_megabyte_reused_beside_streams_wants_cache_colors() {
         slowdown("buddy") > 3.0 && slowdown("mem") > 3.0,
         "{answers:?}"
     );
+}
+
+/// Claims that were made better since are those of what ran, and of nothing else.
+#[test]
+fn a_built_in_experiment_is_judged_by_its_claims_as_they_are_now() {
+    let id = "camc-table-2";
+    let ran = |arguments: &str, change: &str| {
+        let mut scenario = known::find(id).unwrap().with_change(change).unwrap();
+        scenario.claims.truncate(1);
+        scenario.claims[0].what = "as it was".to_owned();
+        let outcome = ScenarioOutcome::new(scenario, SMALL, Vec::new());
+        let outcome = ExperimentOutcome::Scenario(outcome).typed(arguments.to_owned());
+        outcome.judged_now().judged().verdicts[0].what.clone()
+    };
+    let same = "used=0.1";
+    for arguments in [id, ""] {
+        assert_ne!(ran(arguments, same), "as it was", "{arguments}");
+    }
+    for (arguments, change) in [("./mine.toml", same), (id, "used=0.2"), ("", "used=0.2")] {
+        assert_eq!(ran(arguments, change), "as it was", "{arguments} {change}");
+    }
 }
 
 #[test]

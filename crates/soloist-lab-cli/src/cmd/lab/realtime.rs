@@ -21,11 +21,11 @@ const HEAD: [&str; 7] = [
     "missed",
 ];
 
-/// Prints it, which was typed as `name`.
-pub fn print(outcome: &TaskSetOutcome, name: &str, ctx: &Ctx) -> Result<()> {
+/// Prints it.
+pub fn print(outcome: &TaskSetOutcome, ctx: &Ctx) -> Result<()> {
     let about = &outcome.spec;
     outln!("{}: {} ({})", about.id, about.title, about.source)?;
-    outln!("{}: {}", outcome.machine, outcome.command_as(name))?;
+    outln!("{}: {}", outcome.machine, outcome.command())?;
     let mut shown = table(HEAD.map(str::to_uppercase).each_ref().map(String::as_str));
     for row in figures(outcome).iter().skip(1) {
         shown.add_row(row);

@@ -149,8 +149,9 @@ impl Run {
     ) -> Result<Vec<ExperimentOutcome>> {
         let mut outcomes: Vec<Option<ExperimentOutcome>> = Vec::new();
         let (mut places, mut left) = (Vec::new(), Vec::new());
-        for experiment in experiments {
+        for (name, experiment) in typed.iter().zip(experiments) {
             let known = self.done_before(experiment)?;
+            let known = known.map(|known| known.typed(self.repeated(name)));
             if known.is_none() {
                 places.push(outcomes.len());
                 left.push((experiment, self.options(experiment, ctx)));
@@ -164,10 +165,9 @@ impl Run {
         let mut print_ready = |outcomes: &[Option<ExperimentOutcome>]| -> Result<()> {
             while let Some(Some(outcome)) = outcomes.get(printed) {
                 if !ctx.json {
-                    let name = self.repeated(typed[printed]);
                     bar.suspend(|| match outcome {
-                        ExperimentOutcome::Scenario(outcome) => print(outcome, &name, ctx),
-                        ExperimentOutcome::TaskSet(outcome) => realtime::print(outcome, &name, ctx),
+                        ExperimentOutcome::Scenario(outcome) => print(outcome, ctx),
+                        ExperimentOutcome::TaskSet(outcome) => realtime::print(outcome, ctx),
                     })?;
                 }
                 printed += 1;
@@ -178,6 +178,7 @@ impl Run {
         let mut failed = None;
         do_all(&works, &|| bar.inc(1), |work, done| {
             let kept = done.map_err(refused).and_then(|outcome| {
+                let outcome = outcome.typed(self.repeated(typed[places[work]]));
                 if let Some(dir) = &self.out {
                     write_outcome(dir, &outcome)?;
                 }
@@ -310,14 +311,14 @@ fn write_outcome(dir: &Path, outcome: &ExperimentOutcome) -> Result<()> {
     out::replace(&path, &text).with_context(|| path.display().to_string())
 }
 
-fn print(outcome: &ScenarioOutcome, name: &str, ctx: &Ctx) -> Result<()> {
+fn print(outcome: &ScenarioOutcome, ctx: &Ctx) -> Result<()> {
     let about = &outcome.scenario.experiment;
     let source = match about.source.as_str() {
         "" => String::new(),
         source => format!(" ({source})"),
     };
     outln!("{}: {}{source}", about.id, about.title)?;
-    outln!("{}: {}", about.machine, outcome.command_as(name))?;
+    outln!("{}: {}", about.machine, outcome.command())?;
     if outcome.verdicts.is_empty() {
         print_answers(outcome)?;
     } else {
