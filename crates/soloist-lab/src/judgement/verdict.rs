@@ -31,7 +31,7 @@ pub struct Verdict {
     pub ours: Option<Estimate>,
     /// Our effect over theirs: what lies beyond the figure of no effect.
     pub effect: Option<f64>,
-    /// Does it hold? `None`: nothing to compare with, or one seed only.
+    /// Does it hold? `None`: nothing to compare with, one seed only, or `error`.
     pub holds: Option<bool>,
     /// The figure by the first half of the work over the figure; `None`: it is
     /// not of times of tasks that end.
@@ -222,7 +222,7 @@ impl Figures {
             theirs: claim.theirs,
             ours,
             effect: effect.filter(|e| e.is_finite()),
-            holds,
+            holds: holds.filter(|_| error.is_none()),
             half,
             contradicted: claim.contradicted.clone(),
             unit: claim.unit.clone(),
@@ -253,6 +253,7 @@ fn evaluate(text: &str, over: Option<Over>, sweep: &[Point], context: &HashMapCo
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+    use crate::judgement::Totals;
     use crate::measurements::{Run, TaskResult};
 
     /// A run for each time, a task a run.
@@ -336,6 +337,17 @@ mod tests {
         let infinite = claim("a_t_time / 0", &[1e6, 2e6]);
         assert_eq!(infinite.error.as_deref(), Some("the figure is inf"));
         assert_eq!((infinite.word(), infinite.holds), ("not judged", None));
+    }
+
+    /// An order beside a figure that has no interval is not judged either, and counts so.
+    #[test]
+    fn what_is_not_judged_does_not_hold() {
+        let order = "ours = \"a_t_time_std\"\nunit = \"ms\"\nholds = \"a_t_time < b_t_time\"";
+        let results = [result("a", &[1e6, 1.1e6]), result("b", &[5e6, 5.1e6])];
+        let v = verdict(&results, order);
+        assert_eq!((v.word(), v.holds), ("not judged", None));
+        let order = Totals::of([&v]).order;
+        assert_eq!((order.hold, order.of), (0, 1));
     }
 
     /// 1.2 on average for 1.2, but seeds from 1.1 to 1.3 show nothing; and one seed
