@@ -274,6 +274,44 @@ fn a_comparison_counts_what_both_have() {
     }
 }
 
+/// Of a number that varies no one value: its cases would be equal, and more repeats of one.
+#[test]
+fn a_number_that_varies_is_not_set() {
+    let dir = folder();
+    let varies = "[sweep]\nname = \"n\"\nvalues = [4, 8]\n\n[model]\n\
+                  controller.bank_queue = \"$n\"\n\n[[task]]";
+    let scenario = SCENARIO
+        .replace("[[task]]", varies)
+        .replace("buddy_reader_latency", "buddy_4_reader_latency");
+    fs::write(dir.path().join("varies.toml"), scenario).unwrap();
+    let set = ["--set", "model.controller.bank_queue=16"];
+    let said = refused(dir.path(), &[&["run", "./varies.toml"][..], &set].concat());
+    assert!(
+        said.contains("--set model.controller.bank_queue=16: nothing says \"$n\""),
+        "{said}"
+    );
+    // What the claims name must be there after all changes, whichever comes first.
+    let said = refused(
+        dir.path(),
+        &["run", "./mine.toml", "--set", "reader.name=writer"],
+    );
+    assert!(
+        said.contains("`buddy_reader_latency` is not measured"),
+        "{said}"
+    );
+    let both = [
+        "--set",
+        "reader.stride=64",
+        "--set",
+        "reader.kind=bandwidth-read",
+    ];
+    let out = lab(
+        dir.path(),
+        &[&["run", "./mine.toml", "--seeds", "1"][..], &both].concat(),
+    );
+    assert!(out.status.success(), "{out:?}");
+}
+
 /// Each would be left out, taken for something else, or found when all has run.
 #[test]
 fn what_a_scenario_says_in_vain_is_refused_by_check() {

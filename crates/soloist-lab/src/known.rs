@@ -126,17 +126,26 @@ pub(crate) fn read(table: Deserializer<'_>, place: FileText<'_>) -> Result<Scena
 
 /// Reads what the file names, and checks that all of it can be.
 fn complete(scenario: &mut Scenario, file: &str) -> Result<(), KeyError> {
-    scenario.check()?;
     let beside = Path::new(file).parent().unwrap_or(Path::new(""));
     for (number, task) in scenario.tasks.iter_mut().enumerate() {
         let recorded = recorded(task, beside);
         task.recorded = recorded.map_err(|what| of_task(number, what))?;
     }
+    check(scenario)?;
+    scenario.check_ranges()
+}
+
+/// Whether the scenario has cases, of which no two are equal for all values of a sweep, and
+/// whether they have what its claims and plot name.
+///
+/// # Errors
+/// What is wrong, with its key.
+pub fn check(scenario: &Scenario) -> Result<(), KeyError> {
+    scenario.check()?;
     let cases = scenario.cases(1)?;
     check_claims(scenario, &cases)?;
     check_plot(scenario, &cases)?;
-    scenario.check_sweeps()?;
-    scenario.check_ranges()
+    scenario.check_sweeps()
 }
 
 /// The recording of a task of that kind.

@@ -62,6 +62,8 @@ impl Order {
             changed
                 .map_err(|e| Refused::from(format!("model.{key} = {value}: {}", e.message())))?;
         }
+        let varies = scenario.check_sweeps();
+        varies.map_err(|e| Refused::from(format!("model: {}", e.message)))?;
         Ok(scenario)
     }
 

@@ -66,6 +66,12 @@ def test_changes_of_machine_and_model_count(tiny):
     assert soloist.lab.run(tiny, ["buddy"], model=table, alone=False).equals(slow)
 
 
+def test_a_number_that_varies_is_no_change_of_the_model(tiny):
+    varies = {"sweep": {"name": "n", "values": [4, 8]}, "model": {"controller": {"bank_queue": "$n"}}}
+    with pytest.raises(soloist.SoloistError, match=r'model: nothing says "\$n"'):
+        soloist.lab.run(tiny | varies, model={"controller.bank_queue": 16})
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

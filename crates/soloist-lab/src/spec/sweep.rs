@@ -118,7 +118,10 @@ impl Scenario {
     }
 
     /// Sweeps that something varies with: otherwise their cases would be equal.
-    pub(crate) fn check_sweeps(&self) -> Result<(), KeyError> {
+    ///
+    /// # Errors
+    /// The sweep that nothing names.
+    pub fn check_sweeps(&self) -> Result<(), KeyError> {
         let tasks = serde_json::to_value(&self.tasks).unwrap_or_default();
         let model = serde_json::to_value(&self.model).unwrap_or_default();
         for (number, sweep) in self.sweep.0.iter().enumerate() {

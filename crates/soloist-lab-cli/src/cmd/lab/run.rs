@@ -14,6 +14,7 @@ use soloist_lab::experiment::{self, folder, prepare, Experiment, ExperimentOutco
 use soloist_lab::jobs::{do_all, Options, Parts};
 use soloist_lab::judgement::table::{self, claims_csv, values_csv};
 use soloist_lab::judgement::{answers, Judged, ScenarioOutcome, Totals, Verdict};
+use soloist_lab::known;
 use soloist_lab::report::{estimate, figure, first_culprit};
 use soloist_lab::spec::Scenario;
 use soloist_lab::taskset::ExperimentError;
@@ -252,6 +253,8 @@ impl Run {
                 .map_err(|e| Misuse(format!("--set {change}: {expected}: {e}")))?;
         }
         if self.machine.is_some() || !self.set.is_empty() {
+            known::check(&scenario)
+                .map_err(|e| Misuse(format!("{}: {}", self.changes(), e.message)))?;
             let experiment = Experiment::Scenario(scenario);
             let options = self.options(&experiment, ctx);
             experiment
