@@ -407,6 +407,10 @@ fn compare_offers_a_free_node_where_there_is_one() {
     ];
     assert_eq!(names, wanted);
     assert!(notes[1].contains("500 of "), "{notes:?}");
+    // Beside nobody the placements still differ.
+    let (names, _) = compare("--lines 500 --machine skylake --neighbours 0");
+    let wanted = ["alone", "beside 0, Linux", "beside 0, Soloist (diff_bank)"];
+    assert_eq!(names, wanted);
     let unknown = soloist(dir.path(), "compare --recorded rec --machine nobody");
     let stderr = String::from_utf8(unknown.stderr).unwrap();
     assert_eq!(unknown.status.code(), Some(2), "{stderr}");

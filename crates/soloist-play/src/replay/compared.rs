@@ -148,9 +148,9 @@ impl Compared {
         let groups = self.jobs.chunks(seeds).zip(runs.chunks(seeds));
         let mut played: Vec<ConditionRuns> = groups
             .map(|(jobs, runs)| ConditionRuns {
-                condition: match runs[0].programs {
-                    1 => Condition::Alone,
-                    _ => Condition::Beside(jobs[0].placement),
+                condition: match jobs[0].alone {
+                    true => Condition::Alone,
+                    false => Condition::Beside(jobs[0].placement),
                 },
                 runs: runs.to_vec(),
             })
