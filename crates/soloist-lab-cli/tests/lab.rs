@@ -348,6 +348,12 @@ fn what_a_scenario_says_in_vain_is_refused_by_check() {
         ),
         (
             "[[task]]",
+            "[regulator]\nmodes = [\"ro\", \"ro@readr\"]\nr_min = 1\npeak = 2\n[[task]]",
+            9,
+            "no task `readr`; there are: reader",
+        ),
+        (
+            "[[task]]",
             "[plot]\ntask = \"nobody\"\nmetric = \"time\"\ny = \"\"\n[[task]]",
             9,
             "no task `nobody`; there are: reader",

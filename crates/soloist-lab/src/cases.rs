@@ -74,6 +74,7 @@ impl Scenario {
             Some(regulator) => regulator.modes()?.into_iter().map(Some).collect(),
             None => vec![None],
         };
+        self.check_only(&modes)?;
         for point in &points {
             let model = self.model_of(point);
             model.map_err(|message| KeyError::at(&["model"], message))?;
@@ -96,6 +97,22 @@ impl Scenario {
         }
         names::check(self, &cases)?;
         Ok(cases)
+    }
+
+    /// Tasks that a mode names as the only one to run.
+    fn check_only(&self, modes: &[Option<Mode>]) -> Result<(), KeyError> {
+        for (number, mode) in modes.iter().enumerate() {
+            let Some(only) = mode.as_ref().and_then(|mode| mode.only.as_ref()) else {
+                continue;
+            };
+            if !self.tasks.iter().any(|task| task.name == *only) {
+                let names: Vec<&str> = self.tasks.iter().map(|t| t.name.as_str()).collect();
+                let what = format!("no task `{only}`; there are: {}", names.join(", "));
+                let path = ["regulator", "modes", &number.to_string()];
+                return Err(KeyError::at(&path, what));
+            }
+        }
+        Ok(())
     }
 
     /// A sweep without values.
