@@ -59,7 +59,8 @@ pub fn watch(args: &Args) -> Result<Watch> {
 /// command.
 pub fn expected(args: &Args, watch: &Watch) -> Expected {
     if args.tasks.is_none() && args.pid.is_empty() {
-        return Expected::Anybody(args.period.is_some());
+        let kept_by_the_kernel = watch.threads.values().any(Option::is_some);
+        return Expected::Anybody(args.period.is_some() || kept_by_the_kernel);
     }
     let names = watch.names.iter();
     let names = names.map(|(name, timing)| (Identity::Name(name.clone()), timing));
@@ -153,6 +154,23 @@ mod tests {
             deadline_ps: 5 * MS,
         };
         assert_eq!(timing_of(release), expected);
+    }
+
+    /// The kernel tells the periods of SCHED_DEADLINE.
+    #[test]
+    fn a_group_with_periods_must_have_jobs() {
+        let line = Line::try_parse_from(["trace", "--group", "control"]).unwrap();
+        let of = |timing| Watch {
+            threads: [(1, None), (2, timing)].into(),
+            ..Watch::default()
+        };
+        let timing = Timing {
+            period_ps: 9,
+            deadline_ps: 9,
+        };
+        let must = |timing| matches!(expected(&line.args, &of(timing)), Expected::Anybody(true));
+        assert!(must(Some(timing)));
+        assert!(!must(None));
     }
 
     #[test]
