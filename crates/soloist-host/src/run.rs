@@ -1,5 +1,6 @@
 //! Running commands: in a group, in real time, beside co-runners.
 
+mod children;
 mod co_runners;
 mod explain;
 mod job;
@@ -10,6 +11,7 @@ mod realtime;
 mod registers;
 mod seat;
 
+pub use children::kill_children;
 pub use co_runners::{output, write_forever, CoRunners, Timing};
 pub use explain::Explained;
 pub use job::{Exit, Job};

@@ -14,6 +14,7 @@ use soloist_cli::complete;
 use soloist_cli::number::pid;
 use soloist_cli::{out, Ctx, Misuse};
 use soloist_core::time::Time;
+use soloist_host::run::kill_children;
 use soloist_trace::observer::Record;
 use soloist_trace::recording::Recording;
 use soloist_trace::watch::exists;
@@ -127,7 +128,8 @@ fn end(child: &mut Child) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     while child.try_wait()?.is_none() {
         if Instant::now() >= until {
-            child.kill()?;
+            // `soloist run` alone would leave its command.
+            return Ok(kill_children()?);
         }
         sleep(LOOK);
     }
