@@ -135,7 +135,7 @@ pub struct Device {
     #[serde(rename = "tRTRS")]
     pub trtrs: u32,
     /// Gap on the data bus between a read and a write of one rank, beyond the
-    /// difference of the latencies (2 on DDR3: "RL + tCCD + 2tCK - WL").
+    /// difference of the latencies (2 on DDR3: "RL + tCCD + 2tCK - WL"; 4 on DDR5).
     #[serde(rename = "tRTW_gap")]
     pub trtw_gap: u32,
     /// Mean interval of the refresh commands of one rank (all-bank).

@@ -92,15 +92,22 @@ fn lpddr4(d: &Device) -> bool {
 fn lpddr5(d: &Device) -> bool {
     d.standard == Standard::Lpddr5
 }
+/// DDR3 and DDR4.
+fn ddr3_4(d: &Device) -> bool {
+    matches!(d.standard, Standard::Ddr3 | Standard::Ddr4)
+}
+fn lpddr(d: &Device) -> bool {
+    lpddr4(d) || lpddr5(d)
+}
 fn not_ddr5(d: &Device) -> bool {
     !ddr5(d)
 }
 /// Standards with a minimum between precharges.
 fn ppd(d: &Device) -> bool {
-    ddr5(d) || lpddr4(d) || lpddr5(d)
+    ddr5(d) || lpddr(d)
 }
 fn plain_trtp(d: &Device) -> bool {
-    !ddr2(d) && !lpddr4(d) && !lpddr5(d)
+    !ddr2(d) && !lpddr(d)
 }
 fn ref_ab(d: &Device) -> bool {
     d.refresh == RefreshScheme::AllBank
@@ -132,7 +139,7 @@ fn wl(d: &Device) -> i64 {
 /// From a write to the point from which tWR and tWTR count: the LPDDR standards
 /// add a cycle (JESD209-4: "WL + 1 + BL/2 + RU(tWTR/tCK)").
 fn written(d: &Device) -> i64 {
-    wl(d) + bl(d) + i64::from(lpddr4(d) || lpddr5(d))
+    wl(d) + bl(d) + i64::from(lpddr(d))
 }
 
 use What::{Act, Auto, Pre, PreAll, Rd, Ref, Wr};
@@ -176,7 +183,14 @@ const RULES: &[Row] = &[
     ("tWTR_S", all, Wr, Rd, OtherGroup, |d| written(d) + i64::from(d.twtr_s)),
     ("the data bus", all, Rd, Rd, SameRank, bl),
     ("the data bus", all, Wr, Wr, SameRank, bl),
-    ("the data bus", all, Rd, Wr, SameRank, |d| rl(d) + bl(d) + i64::from(d.trtw_gap) - wl(d)),
+    // JESD79-2: BL/2 + 2. JESD79-3: RL + tCCD + 2 - WL. JESD79-4: RL + BL/2 - WL + 1 and the
+    // preamble, a cycle. JESD79-5: CL - CWL + BL/2 + 2 and the preamble, two cycles, where
+    // the strobe is not early and its postamble is half a cycle.
+    ("tRTW", ddr2, Rd, Wr, SameRank, |d| bl(d) + 2),
+    ("tRTW", ddr3_4, Rd, Wr, SameRank, |d| rl(d) + bl(d) + 2 - wl(d)),
+    ("tRTW", ddr5, Rd, Wr, SameRank, |d| rl(d) + bl(d) + 2 + 2 - wl(d)),
+    // The LPDDR standards add tDQSCK, which is nanoseconds: as the device's file has it.
+    ("tRTW", lpddr, Rd, Wr, SameRank, |d| rl(d) + bl(d) + i64::from(d.trtw_gap) - wl(d)),
     ("the data bus", all, Rd, Rd, OtherRank, |d| bl(d) + i64::from(d.trtrs)),
     ("the data bus", all, Wr, Wr, OtherRank, |d| bl(d) + i64::from(d.trtrs)),
     ("the data bus", all, Rd, Wr, OtherRank, |d| rl(d) + bl(d) + i64::from(d.trtrs) - wl(d)),

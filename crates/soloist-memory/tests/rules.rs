@@ -168,7 +168,22 @@ fn rules_of_the_standards() {
         (1, Command::Refresh),
     );
     // DDR5: an activate takes two cycles of the command bus.
-    boundary("DDR5-4800B", 2, &[(0, 0, ACT)], 2, (32, ACT));
+    let ddr5 = "DDR5-4800B";
+    boundary(ddr5, 2, &[(0, 0, ACT)], 2, (32, ACT));
+    // Read to write: BL/2 + 2; CL - CWL + BL/2 + 2, and the preamble of two cycles.
+    let read = [(0, 0, ACT), (100, 0, RD)];
+    boundary(ddr2, 1, &read, 106, (0, WR));
+    boundary(ddr5, 1, &read, 114, (0, WR));
+    for name in [ddr2, ddr5] {
+        let (device, reads) = (
+            device(name),
+            [common::read(0, 0, 1), common::write(0, 0, 1)],
+        );
+        let played = play(&device, 1, &Policy::default(), &reads);
+        let at = |wanted| played.log.iter().find(|c| c.command == wanted).unwrap().at;
+        let legal = if name == ddr2 { 6 } else { 14 };
+        assert_eq!(at(WR) - at(RD), legal, "{name}");
+    }
 }
 
 /// DDR5 with a refresh of the same bank of every group.
