@@ -154,7 +154,7 @@ fn it_plays_its_lines_in_its_pages_and_colors() {
         let mut playback = Playback::new(recorded, 0, span, &Wakes::default());
         loop {
             match playback.step() {
-                Step::Access(access) => return access.at / 4096,
+                Step::Access(access) | Step::Fetch(access) => return access.at / 4096,
                 Step::WriteBack(_) => {}
                 other => panic!("{other:?}"),
             }

@@ -36,9 +36,14 @@ pub enum Step {
     Access(Access),
     /// An instruction fetch: nothing goes on before it is here.
     Fetch(Access),
-    /// A load or store that has been through private caches already: the core's own
-    /// are not asked and don't get it. Of streams some of which were recorded.
-    Behind(Access),
+    /// A load or store, or a `fetch`, that has been through private caches already: the core's
+    /// own are not asked and don't get it. Of streams some of which were recorded.
+    Behind {
+        /// What it is.
+        access: Access,
+        /// An instruction fetch.
+        fetch: bool,
+    },
     /// A dirty line of this physical address leaves the private caches: for
     /// streams that were recorded behind them.
     WriteBack(u64),

@@ -8,7 +8,7 @@ use soloist_core::FRAME_SHIFT;
 use soloist_memory::core::{self as cpu, Stream};
 
 use crate::guard::Counts;
-use crate::programs::{Program, Step};
+use crate::programs::{Access, Program, Step};
 
 /// The frames of a program's pages.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +47,18 @@ impl Thread {
         }
     }
 
+    fn access(&self, a: Access) -> cpu::Access {
+        if self.begun {
+            self.count(a.work);
+        }
+        cpu::Access {
+            work: a.work,
+            addr: self.pages.physical(a.at),
+            write: a.write,
+            dependent: a.dependent,
+        }
+    }
+
     fn count(&self, work: u32) {
         let instructions = u64::from(work - self.program.idle_work()) + 1;
         add(&self.counts.accesses, 1);
@@ -74,17 +86,8 @@ impl Stream for Thread {
 
     fn step_at(&mut self, now_ps: u64) -> cpu::Step {
         match self.program.step_at(now_ps) {
-            Step::Access(a) => {
-                if self.begun {
-                    self.count(a.work);
-                }
-                cpu::Step::Access(cpu::Access {
-                    work: a.work,
-                    addr: self.pages.physical(a.at),
-                    write: a.write,
-                    dependent: a.dependent,
-                })
-            }
+            Step::Access(a) => cpu::Step::Access(self.access(a)),
+            Step::Fetch(a) => cpu::Step::Fetch(self.access(a)),
             Step::WriteBack(at) => cpu::Step::WriteBack(self.pages.physical(at)),
             Step::Until(at) => cpu::Step::Until(at),
             Step::Barrier => cpu::Step::Barrier,

@@ -106,7 +106,7 @@ impl Program for Warmed {
             return Step::Mark;
         }
         let step = self.program.step_at(now_ps);
-        if self.half > 0 && matches!(step, Step::Access(_)) {
+        if self.half > 0 && matches!(step, Step::Access(_) | Step::Fetch(_)) {
             self.half -= 1;
         }
         step

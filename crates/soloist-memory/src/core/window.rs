@@ -184,7 +184,7 @@ impl WindowCore {
         let (access, fetch, behind) = match step(&mut self.stream, self.now_ps) {
             Step::Access(access) => (access, false, false),
             Step::Fetch(access) => (access, true, false),
-            Step::Behind(access) => (access, false, true),
+            Step::Behind { access, fetch } => (access, fetch, true),
             Step::WriteBack(addr) => {
                 self.give_up(addr >> self.line_shift);
                 return Err(None);

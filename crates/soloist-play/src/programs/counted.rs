@@ -245,10 +245,8 @@ mod tests {
                         seen.insert(a.at);
                     }
                 }
-                Step::WriteBack(_) | Step::Until(_) | Step::Barrier | Step::Mark => {
-                    unreachable!("no rounds")
-                }
                 Step::Done => return (seen.len() as u64, instructions, writes),
+                other => unreachable!("{other:?}"),
             }
         }
     }

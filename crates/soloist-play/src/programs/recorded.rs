@@ -203,7 +203,7 @@ impl Recorded {
         while asked < self.lines() {
             match all.step() {
                 Step::WriteBack(_) => mine += 1,
-                Step::Access(_) => {
+                Step::Access(_) | Step::Fetch(_) => {
                     if asked % lines.max(1) == 0 {
                         most = mine.max(most);
                         mine = 0;
@@ -239,8 +239,6 @@ pub struct Playback {
     left: u64,
     /// Begins again at its end.
     endless: bool,
-    /// The step before was a fetch.
-    fetched: bool,
     /// Among the program's threads.
     turn: Turn,
     /// Wakes of other threads that are not among the lines played.
@@ -269,7 +267,6 @@ impl Playback {
                 _ => u64::MAX,
             },
             endless: matches!(span, Span::Endless | Span::EndlessFromMiddle),
-            fetched: false,
             turn: Turn::new(wakes),
             left_out,
         };
@@ -329,14 +326,16 @@ impl Playback {
                 return Step::WriteBack(at);
             }
             self.left -= 1;
-            let dependent = line.dependent || self.fetched;
-            self.fetched = line.kind == Kind::Fetch;
-            return Step::Access(Access {
+            let access = Access {
                 work: line.work.saturating_sub(1),
                 at,
                 write: line.kind == Kind::Write,
-                dependent,
-            });
+                dependent: line.dependent,
+            };
+            return match line.kind {
+                Kind::Fetch => Step::Fetch(access),
+                _ => Step::Access(access),
+            };
         }
     }
 }

@@ -7,7 +7,7 @@ pub fn accesses(program: &mut dyn Program) -> u64 {
     let mut n = 0;
     loop {
         match program.step() {
-            Step::Access(_) => n += 1,
+            Step::Access(_) | Step::Fetch(_) => n += 1,
             Step::Done => return n,
             Step::WriteBack(_) | Step::Until(_) | Step::Barrier | Step::Mark => {}
         }
@@ -46,7 +46,7 @@ impl Program for Rounds {
             return Step::Barrier;
         }
         let step = self.body.step();
-        self.done += u64::from(matches!(step, Step::Access(_)));
+        self.done += u64::from(matches!(step, Step::Access(_) | Step::Fetch(_)));
         step
     }
 

@@ -22,6 +22,8 @@ pub struct Access {
 pub enum Step {
     /// A load or store.
     Access(Access),
+    /// An instruction fetch: nothing goes on before it is here.
+    Fetch(Access),
     /// A dirty line at this byte offset leaves the private caches. Only of programs
     /// that are [behind](Program::behind_caches) them.
     WriteBack(u64),

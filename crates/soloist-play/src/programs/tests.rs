@@ -1,8 +1,14 @@
 //! Every generator stays inside its memory and does what it says.
 
+use soloist_memory::Platform;
+use soloist_record::meta::{self, Stream};
+use soloist_record::{Access as Line, Kind, Meta, Writer};
+
 use super::chase::{PointerChase, Scattered};
 use super::cluster::StreamCluster;
 use super::matrix::MatMult;
+use super::order::Wakes;
+use super::recorded::{Playback, Recorded, Span};
 use super::rounds::Rounds;
 use super::sort::IntegerSort;
 use super::stride::{AlternatingStride, Bandwidth};
@@ -10,6 +16,8 @@ use super::swaps::RandomSwaps;
 use super::triad::Triad;
 use super::video::BlockWalk;
 use super::{Access, Program, Step};
+use crate::policy::Policy;
+use crate::stage::{Seat, Stage};
 
 /// All accesses, checked to lie within the task's memory.
 fn run(mut task: impl Program) -> Vec<Access> {
@@ -17,7 +25,7 @@ fn run(mut task: impl Program) -> Vec<Access> {
     let mut seen = Vec::new();
     loop {
         match task.step() {
-            Step::Access(a) => {
+            Step::Access(a) | Step::Fetch(a) => {
                 assert!(a.at < bytes, "{} of {bytes}", a.at);
                 seen.push(a);
             }
@@ -137,7 +145,7 @@ fn rounds_go_on_where_the_last_one_stopped() {
             match task.step() {
                 Step::Barrier => barriers += 1,
                 Step::Done => break,
-                Step::Access(a) => seen.push(a.at),
+                Step::Access(a) | Step::Fetch(a) => seen.push(a.at),
                 Step::WriteBack(_) | Step::Until(_) | Step::Mark => {}
             }
         }
@@ -147,4 +155,54 @@ fn rounds_go_on_where_the_last_one_stopped() {
     // No line twice: a round that began anew would stay in the caches.
     assert_eq!(lines(3), lines(1));
     assert_eq!(lines(3).len(), 100);
+}
+
+/// A recording of a fetch, and of a load `work` instructions behind it.
+fn recording(work: u32) -> Result<Recorded, Box<dyn std::error::Error>> {
+    let dir = tempfile::tempdir()?;
+    let file = meta::stream_file(0);
+    let mut writer = Writer::create(&dir.path().join(&file), 0)?;
+    writer.switch(0, 0, 0)?;
+    for (kind, line, work) in [(Kind::Fetch, 1, 1), (Kind::Read, 9, work)] {
+        let line = Line {
+            kind,
+            page: 0,
+            line,
+            work,
+            kernel: false,
+            dependent: false,
+        };
+        writer.access(line, 1, 1, || 0)?;
+    }
+    writer.flush()?;
+    let stream = Stream {
+        cpu: 0,
+        file,
+        lines: writer.accesses,
+        bytes: writer.bytes,
+        looked_at: 2,
+        instructions: u64::from(work) + 1,
+    };
+    Meta::of_program("two", vec![stream]).write(dir.path())?;
+    Ok(Recorded::load(dir.path())?)
+}
+
+/// The instructions that a fetch brings are executed behind it, not beside it.
+#[test]
+fn what_follows_a_recorded_fetch_waits_for_it() -> Result<(), Box<dyn std::error::Error>> {
+    let platform = Platform::find("opteron-6128")?;
+    let policy: &dyn Policy = "buddy".parse()?;
+    let time_ps = |work| -> Result<u64, Box<dyn std::error::Error>> {
+        let recorded = recording(work)?;
+        let playback = Playback::new(&recorded, 0, Span::Whole, &Wakes::default());
+        let seats = vec![Seat::new(Box::new(playback), 0)];
+        let played = Stage::new(&platform, policy, seats, 1).play()?;
+        Ok(played.cores[0].finished_ps)
+    };
+    let (more, work) = (
+        time_ps(65)? - time_ps(1)?,
+        64 * platform.instruction_fs / 1000,
+    );
+    assert!(more * 10 > work * 9, "{more} of {work} ps");
+    Ok(())
 }

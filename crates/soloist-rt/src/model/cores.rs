@@ -19,7 +19,7 @@ use soloist_play::placement::memory::{Exhaust, Exhausted};
 use soloist_play::placement::FreeMemory;
 use soloist_play::play::Cast;
 use soloist_play::policy::Given;
-use soloist_play::programs::{Access, Program, Step};
+use soloist_play::programs::{Program, Step};
 use soloist_play::stage::{Regulator, Seat, Stage, StageError, Touches};
 use soloist_play::thread::Pages;
 use soloist_trace::timeline::{common, Job, Timeline};
@@ -149,7 +149,7 @@ struct Member {
     job: Option<u64>,
     left: u64,
     /// Read but not yet handed on, because of the work before it.
-    next: Option<Access>,
+    next: Option<Step>,
     /// Where it was last; of a recorded program always its first line, since its
     /// own accesses go past the private caches, and computing does not.
     last: u64,
@@ -161,19 +161,20 @@ impl Member {
     /// What it does next, or the beginning of the work before that.
     fn step(&mut self) -> cpu::Step {
         let behind = self.program.behind_caches();
-        let mut access = match self.next.take() {
-            Some(access) => access,
-            None => loop {
-                match self.program.step() {
-                    Step::Access(access) => break access,
-                    Step::WriteBack(at) => return cpu::Step::WriteBack(self.pages.physical(at)),
-                    _ => {}
-                }
-            },
+        let (mut access, fetch) = loop {
+            match self.next.take().unwrap_or_else(|| self.program.step()) {
+                Step::Access(access) => break (access, false),
+                Step::Fetch(access) => break (access, true),
+                Step::WriteBack(at) => return cpu::Step::WriteBack(self.pages.physical(at)),
+                _ => {}
+            }
         };
         if access.work > CHUNK {
             access.work -= CHUNK;
-            self.next = Some(access);
+            self.next = Some(match fetch {
+                true => Step::Fetch(access),
+                false => Step::Access(access),
+            });
             return cpu::Step::Access(cpu::Access {
                 work: CHUNK - 1,
                 addr: self.pages.physical(self.last),
@@ -185,17 +186,17 @@ impl Member {
         if !behind {
             self.last = access.at;
         }
-        let step = if behind {
-            cpu::Step::Behind
-        } else {
-            cpu::Step::Access
-        };
-        step(cpu::Access {
+        let access = cpu::Access {
             work: access.work,
             addr: self.pages.physical(access.at),
             write: access.write,
             dependent: access.dependent,
-        })
+        };
+        match (behind, fetch) {
+            (true, fetch) => cpu::Step::Behind { access, fetch },
+            (false, true) => cpu::Step::Fetch(access),
+            (false, false) => cpu::Step::Access(access),
+        }
     }
 
     /// Begins a job. A recorded program's jobs come again in the same order.
