@@ -6,7 +6,7 @@
  *   SOL_TRAFFIC		the name of the event that counts traffic where nobody names one
  *   SOL_TRAFFIC_EVENT	that event, a struct sol_event
  *   sol_cpu_is_arm()	has it Arm's events?
- *   sol_cpu_is_intel()	has it Intel's?
+ *   sol_offcore_reads()	the raw event of Intel's `offcore-reads`; 0: none is known
  *   sol_raw_event_counted()	does every CPU count the raw event? May sleep.
  */
 #ifndef SOLOIST_COMPAT_RAW_EVENT_H

@@ -44,8 +44,8 @@ static const struct {
 	  { PERF_TYPE_HW_CACHE, CACHE_EVENT(LL, READ, MISS), 64 } },
 	{ "LLC-store-misses", ANY,
 	  { PERF_TYPE_HW_CACHE, CACHE_EVENT(LL, WRITE, MISS), 64 } },
-	/* OFFCORE_REQUESTS.ALL_DATA_RD: prefetches too, Nehalem and later. */
-	{ "offcore-reads", INTEL, { PERF_TYPE_RAW, 0x08b0, 64 } },
+	/* Its number is the model's. */
+	{ "offcore-reads", INTEL, { PERF_TYPE_RAW, 0, 64 } },
 	/* Architectural events of Armv8, D11.11. */
 	{ "bus-accesses", ARM, { PERF_TYPE_RAW, 0x19, 64 } },
 	{ "bus-reads", ARM, { PERF_TYPE_RAW, 0x60, 64 } },
@@ -72,7 +72,7 @@ static bool made_by(enum maker maker)
 {
 	switch (maker) {
 	case INTEL:
-		return sol_cpu_is_intel();
+		return sol_offcore_reads();
 	case ARM:
 		return sol_cpu_is_arm();
 	case NOT_ARM:
@@ -96,13 +96,15 @@ static int find_name(const char *name, struct sol_event *event)
 			continue;
 		if (!made_by(known[i].of))
 			return sol_deny(-EOPNOTSUPP,
-					"event %s: this processor does not have it; " SOL_TRAFFIC " counts its traffic",
+					"event %s: this processor is not known to have it; " SOL_TRAFFIC " counts its traffic",
 					name);
 		*event = known[i].event;
+		if (known[i].of == INTEL)
+			event->config = sol_offcore_reads();
 		return 0;
 	}
 	return sol_deny(-EINVAL,
-			"event '%.31s' is unknown; for instance " SOL_TRAFFIC ", page-faults, or r08b0 for a raw one",
+			"event '%.31s' is unknown; for instance " SOL_TRAFFIC ", page-faults, or rHEX for a raw one",
 			name);
 }
 

@@ -21,9 +21,9 @@ static inline bool sol_cpu_is_arm(void)
 	return true;
 }
 
-static inline bool sol_cpu_is_intel(void)
+static inline u32 sol_offcore_reads(void)
 {
-	return false;
+	return 0;
 }
 
 struct sol_raw_event {

@@ -6,6 +6,8 @@
 #include <linux/perf_event.h>
 #include <asm/processor.h>
 
+#include "offcore.h"
+
 #define SOL_TRAFFIC		"LLC-misses"
 #define SOL_TRAFFIC_EVENT	\
 	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, 64 }
@@ -15,9 +17,12 @@ static inline bool sol_cpu_is_arm(void)
 	return false;
 }
 
-static inline bool sol_cpu_is_intel(void)
+static inline u32 sol_offcore_reads(void)
 {
-	return boot_cpu_data.x86_vendor == X86_VENDOR_INTEL;
+	const struct cpuinfo_x86 *cpu = &boot_cpu_data;
+
+	return cpu->x86_vendor == X86_VENDOR_INTEL ?
+	       sol_offcore_of(cpu->x86, cpu->x86_model) : 0;
 }
 
 static inline bool sol_raw_event_counted(u64 config)

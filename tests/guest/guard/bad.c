@@ -2,6 +2,7 @@
 /* Wrong input to guard/: an errno, a sentence, nothing changed. */
 #define _GNU_SOURCE
 #include "guard.h"
+#include "../../../kernel/compat/x86/offcore.h"
 
 /* What guard/ is like: settings and all reservations. */
 static char *state(void)
@@ -36,12 +37,44 @@ static void refused(const char *file, const char *value, const char *says)
 	free(after);
 }
 
+/* The number of `offcore-reads` by family and model; guests have no counter to show it. */
+static void offcore(void)
+{
+	static const struct {
+		const char *name;
+		unsigned int family, model, raw;
+	} cpu[] = {
+		{ "nehalem", 6, 0x1a, 0 },
+		{ "westmere", 6, 0x2c, 0x08b0 },
+		{ "skylake-server", 6, 0x55, 0x08b0 },
+		{ "rocket-lake", 6, 0xa7, 0x08b0 },
+		{ "alder-lake", 6, 0x97, 0x0821 },
+		{ "sapphire-rapids", 6, 0x8f, 0x0821 },
+		{ "granite-rapids", 6, 0xad, 0x0821 },
+		{ "knights-landing", 6, 0x57, 0 },
+		{ "goldmont", 6, 0x5c, 0 },
+		{ "gracemont", 6, 0xbe, 0 },
+		{ "sierra-forest", 6, 0xaf, 0 },
+		{ "diamond-rapids", 19, 1, 0 },
+		{ "of-tomorrow", 6, 0xff, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cpu) / sizeof(*cpu); i++) {
+		unsigned int raw = sol_offcore_of(cpu[i].family, cpu[i].model);
+		char name[48];
+
+		snprintf(name, sizeof(name), "offcore-%s", cpu[i].name);
+		guest_check(raw == cpu[i].raw, name, "%#x, not %#x", raw, cpu[i].raw);
+	}
+}
+
 int main(void)
 {
 	static const char cpu1[] = "guard/cpu1/bandwidth";
 	static const char set[] = "guard/settings";
 	static const char group[] = "groups/g/bandwidth";
 
+	offcore();
 	guard_reset();
 	guest_group("g", NULL);
 	refused(cpu1, "1000000", "r_min is not set");
