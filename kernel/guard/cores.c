@@ -30,6 +30,7 @@
 
 #include "../compat/stop.h"
 #include "../compat/timer.h"
+#include "../compat/workqueue.h"
 #include "../trace/trace.h"
 #include "cores.h"
 #include "hold.h"
@@ -177,8 +178,22 @@ static void set_stop(struct sol_guard_core *core, bool stop)
 
 /* ---- Counters ---- */
 
-/* Counts of this period so far. Return: false: a counter does not count. */
-static bool read_used(struct sol_guard_core *core, u32 *used)
+/*
+ * A counter that lost its place never gets it back: perf gives up what is pinned and does
+ * not fit. So it is made anew, or tried each second.
+ */
+static void lost_counter(struct sol_guard_core *core)
+{
+	core->failed++;
+	if (!core->ready || core->stale)
+		return;
+	WRITE_ONCE(core->stale, true);
+	/* Not on this CPU, where real-time tasks may be. */
+	queue_work(sol_unbound_wq(), &sol_guard.reconcile);
+}
+
+/* Counts of this period so far. */
+static void read_used(struct sol_guard_core *core, u32 *used)
 {
 	bool works = true;
 	int i;
@@ -194,8 +209,8 @@ static bool read_used(struct sol_guard_core *core, u32 *used)
 		n = sol_counter_read(counter) - core->base[i];
 		used[i] = min_t(u64, n, U32_MAX - 1);
 	}
-	core->failed += !works;
-	return works;
+	if (!works)
+		lost_counter(core);
 }
 
 static void arm(struct sol_guard_core *core, const struct sol_answer *answer)
