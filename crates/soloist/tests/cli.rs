@@ -814,6 +814,59 @@ fn all_reservations_go_by_a_flag_that_stands_alone() {
     }
 }
 
+/// The kernel could not make CPU 1 ready; CPU 2 is offline.
+#[test]
+fn a_processor_that_is_not_regulated_is_named() {
+    let machine = small();
+    let online = machine.path().join("sys/devices/system/cpu/online");
+    let guard = machine.path().join("sys/kernel/config/soloist/guard");
+    let put = |file: &str, text: &str| {
+        let path = guard.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    fs::create_dir_all(online.parent().unwrap()).unwrap();
+    fs::write(&online, "0-1\n").unwrap();
+    put("settings", "event LLC-misses\nr_min 1000000000\n");
+    put("stats", "stalled 0\n");
+    for (cpu, bandwidth, ready) in [
+        (0, "500000000 reclaim=1", 1),
+        (1, "200000000 reclaim=1", 0),
+        (2, "100000000 reclaim=1", 0),
+        (3, "off", 0),
+    ] {
+        put(&format!("cpu{cpu}/bandwidth"), &format!("{bandwidth}\n"));
+        put(
+            &format!("cpu{cpu}/stats"),
+            &format!("ready {ready}\nperiods 0\n"),
+        );
+    }
+    let say = |args: &[&str]| {
+        let out = output(machine.path(), args);
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let why = "CPU 1 is not regulated: it runs without limit";
+    for args in [&["guard", "status"][..], &["doctor"]] {
+        let said = say(args);
+        assert!(said.contains(why), "{args:?}: {said}");
+    }
+    let metrics = say(&["metrics"]);
+    assert!(
+        metrics.contains("soloist_guard_unregulated{cpu=\"1\"} 1\n"),
+        "{metrics}"
+    );
+    assert!(!metrics.contains("unregulated{cpu=\"2\"}"), "{metrics}");
+    fs::write(&online, "0-2\n").unwrap();
+    let both = "CPUs 1, 2 are not regulated: they run without limit";
+    assert!(say(&["guard", "status"]).contains(both));
+    put("cpu1/stats", "ready 1\n");
+    put("cpu2/stats", "ready 1\n");
+    for args in [&["guard", "status"][..], &["doctor"]] {
+        let said = say(args);
+        assert!(!said.contains("regulated"), "{args:?}: {said}");
+    }
+}
+
 #[test]
 fn a_reservation_names_each_processor_once() {
     let machine = small();

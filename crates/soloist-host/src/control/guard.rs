@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde::Serialize;
+use soloist_core::cpu_list;
 
 use crate::control::bandwidth::{format_rate, Bandwidth};
 use crate::control::group::Group;
@@ -69,6 +70,9 @@ pub struct GuardCpu {
     pub bandwidth: String,
     /// Counters.
     pub stats: KeyValues,
+    /// It is online, has a reservation, and runs without limit: the kernel could not make
+    /// it ready, or its counter lost its place.
+    pub unregulated: bool,
 }
 
 impl Guard {
@@ -150,12 +154,19 @@ impl Guard {
 
     /// Reads everything.
     pub fn view(&self) -> Result<GuardView, HostError> {
+        let online = self.control.host().text("/sys/devices/system/cpu/online");
+        let online = online.and_then(|list| cpu_list(&list).ok());
+        let is_online = |cpu| online.as_ref().is_none_or(|online| online.contains(cpu));
         let view_cpu = |cpu| {
             let text = self.control.read(&format!("guard/cpu{cpu}/bandwidth"))?;
+            let bandwidth = text.trim().to_owned();
+            let stats = self.control.key_values(&format!("guard/cpu{cpu}/stats"))?;
+            let ready = stats.get("ready").is_none_or(|ready| ready == "1");
             Ok(GuardCpu {
                 cpu,
-                bandwidth: text.trim().to_owned(),
-                stats: self.control.key_values(&format!("guard/cpu{cpu}/stats"))?,
+                unregulated: bandwidth != "off" && !ready && is_online(cpu),
+                bandwidth,
+                stats,
             })
         };
         Ok(GuardView {
@@ -220,6 +231,22 @@ impl Guard {
     }
 }
 
+impl GuardView {
+    /// Why limits do not hold, for people: `CPU 1 is not regulated: it runs without limit`.
+    pub fn unregulated(&self) -> Option<String> {
+        let cpus = self.cpus.iter().filter(|cpu| cpu.unregulated);
+        let cpus: Vec<String> = cpus.map(|cpu| cpu.cpu.to_string()).collect();
+        match cpus.as_slice() {
+            [] => None,
+            [cpu] => Some(format!("CPU {cpu} is not regulated: it runs without limit")),
+            cpus => Some(format!(
+                "CPUs {} are not regulated: they run without limit",
+                cpus.join(", ")
+            )),
+        }
+    }
+}
+
 impl GuardCpu {
     /// What is reserved, for people: `500 MB/s write=200 MB/s`.
     pub fn reserved(&self) -> String {
@@ -252,6 +279,7 @@ mod tests {
                 cpu: 0,
                 bandwidth,
                 stats,
+                unregulated: false,
             }
             .reserved()
         };

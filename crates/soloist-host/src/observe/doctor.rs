@@ -91,6 +91,7 @@ pub fn examine(host: &Host, map: Option<&AddrMap>) -> Vec<Check> {
     checks.extend(groups::barred(host));
     checks.extend(groups::bare(host));
     checks.extend(groups::intruded(host));
+    checks.extend(groups::unregulated(host));
     checks.extend(memory::movable(host));
     checks
 }

@@ -78,6 +78,10 @@ pub const OCCUPANCY: Field = gauge(
 pub const CPU: &[Field] = &[
     gauge("reserved", "Bytes per second that are reserved on it"),
     gauge("stopped", "1 while the CPU is stopped"),
+    gauge(
+        "unregulated",
+        "1 while it has a reservation and runs without limit",
+    ),
     counter("used_bytes", "Bytes read or, with one counter, moved"),
     counter("used_write_bytes", "Bytes written, where counted apart"),
     counter("donated_bytes", "Budget given to others"),
@@ -289,22 +293,26 @@ fn implicit(
     }))
 }
 
-/// Processors that the guard has ever regulated.
+/// Processors that the guard has ever regulated, or should.
 fn cpus(control: &Control) -> Vec<Sample> {
     let view = Guard::open(control).and_then(|guard| guard.view());
-    let regulated = |s: &Sample| s.figures.get("periods").is_some_and(|&n| n > 0);
+    let concerned = |s: &Sample| {
+        let any = |key| s.figures.get(key).is_some_and(|&n| n > 0);
+        any("periods") || any("unregulated")
+    };
     let all = view.map_or_else(|_| Vec::new(), |view| view.cpus);
     all.into_iter()
         .map(|cpu| {
             let mut figures = figures(CPU, &cpu.stats);
             let reserved = Bandwidth::of_kernel(&cpu.bandwidth);
             figures.insert("reserved", reserved.map_or(0, |(b, _)| b.rate()));
+            figures.insert("unregulated", u64::from(cpu.unregulated));
             Sample {
                 name: cpu.cpu.to_string(),
                 figures,
             }
         })
-        .filter(regulated)
+        .filter(concerned)
         .collect()
 }
 

@@ -247,6 +247,9 @@ fn draw(view: &GuardView, before: &BTreeMap<u32, GuardCpu>, seconds: f64) -> Str
     if view.stats.get("stalled").is_some_and(|v| v == "1") {
         text += "STALLED: no period begins, so that no CPU is held\n";
     }
+    if let Some(why) = view.unregulated() {
+        text += &format!("{why}\n");
+    }
     let mut table = table([
         "CPU",
         "RESERVED",

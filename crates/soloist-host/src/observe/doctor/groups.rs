@@ -1,7 +1,7 @@
-//! Groups of the loaded module, and others in their memory.
+//! Groups and reservations of the loaded module, and others in their memory.
 
 use super::Check;
-use crate::control::{Control, Group};
+use crate::control::{Control, Group, Guard};
 use crate::machine::Host;
 use crate::words::counted;
 
@@ -94,5 +94,16 @@ pub(super) fn intruded(host: &Host) -> Option<Check> {
         "exclusive colours",
         found.join("; "),
         format!("`soloist group set {first} --evict` moves it out; `soloist group show {first}` says whose it is"),
+    ))
+}
+
+/// Processors whose reservations limit nothing.
+pub(super) fn unregulated(host: &Host) -> Option<Check> {
+    let view = Guard::open(&Control::open(host).ok()?).and_then(|guard| guard.view());
+    Some(Check::warn(
+        "reservations",
+        view.ok()?.unregulated()?,
+        "the guard tries again each second, as soon as the CPU's counters are free: end \
+         other users of perf, or write the reservation again to be told why",
     ))
 }
