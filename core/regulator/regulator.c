@@ -81,7 +81,8 @@ static void await_core(struct sol_regulator *reg, struct sol_core *c,
 {
 	struct sol_domain *d = &reg->domain[c->domain];
 
-	c->finish = c->taking_part && c->begun;
+	c->missed |= c->finish;
+	c->finish |= c->taking_part && c->begun;
 	c->taking_part = takes_part;
 	c->weighs = takes_part && c->active;
 	c->begun = false;
@@ -238,7 +239,7 @@ static void predict(const struct sol_regulator *reg, struct sol_core *c,
 		input;
 }
 
-/* Account for the period that ended. */
+/* Account for the period that ended. With those that were missed it predicts nothing. */
 static void finish(struct sol_regulator *reg, struct sol_core *c,
 		   const u32 *used)
 {
@@ -250,14 +251,15 @@ static void finish(struct sol_regulator *reg, struct sol_core *c,
 
 		if (!counts(reg, kind))
 			continue;
-		predict(reg, c, kind, used[kind]);
+		if (!c->missed)
+			predict(reg, c, kind, used[kind]);
 		underrun |= c->ran_on[kind] && used[kind] < m->reserved;
 		c->stats.used[kind] += used[kind];
 		if (used[kind] > m->budget)
 			c->stats.beyond[kind] += used[kind] - m->budget;
 	}
 	c->stats.underruns += underrun;
-	c->known = true;
+	c->known |= !c->missed;
 }
 
 /* Lines 8-15: reservation, budget, and what goes to G. True: has a budget. */
@@ -345,6 +347,7 @@ struct sol_answer sol_regulator_core(struct sol_regulator *reg, u32 core,
 	if (c->finish)
 		finish(reg, c, used);
 	c->finish = false;
+	c->missed = false;
 	c->begun = true;
 	c->stopped = false;
 	if (!c->taking_part)
@@ -432,6 +435,8 @@ struct sol_answer sol_regulator_online(struct sol_regulator *reg, u32 core,
 	struct sol_domain *d = &reg->domain[c->domain];
 
 	c->online = online;
+	c->finish &= online;
+	c->missed &= online;
 	if (online || !c->taking_part)
 		return unchanged(reg, core);
 	if (!c->done)

@@ -176,7 +176,8 @@ struct sol_meter {
  * @taking_part: was regulated and online when the period began
  * @weighs: takes part, and was active when the period began: its weight is in the sum
  * @begun: sol_regulator_core() was called for it in this period
- * @finish: took part in the period before
+ * @finish: took part in a period that is not accounted for yet
+ * @missed: did not begin a period since that one
  * @known: the predictor has seen a period
  * @stopped: must stand still
  * @done: has no budget left
@@ -198,6 +199,7 @@ struct sol_core {
 	bool weighs;
 	bool begun;
 	bool finish;
+	bool missed;
 	bool known;
 	bool stopped;
 	bool done;

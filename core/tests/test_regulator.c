@@ -346,6 +346,38 @@ TEST(late_samples_are_paid_for)
 	CHECK(core[0].ran_on[SOL_READS]);
 }
 
+/* A period that the core did not begin: it had the budget of the one before. */
+TEST(what_was_used_before_a_missed_period_counts)
+{
+	init(1, 10, 1, SOL_SHARE_NONE);
+	reserve(0, 10, true);
+	sol_regulator_begin(&reg);
+	core_begins(0, 0);
+	sol_regulator_begin(&reg);
+	sol_regulator_begin(&reg);
+	/* Of two periods: that predicts nothing for one. */
+	ANSWER(core_begins(0, 3), SOL_RUN, 10);
+	CHECK_EQ(core[0].stats.used[SOL_READS], 3);
+	sol_regulator_begin(&reg);
+	sol_regulator_begin(&reg);
+	sol_regulator_begin(&reg);
+	core_begins(0, 14);
+	CHECK_EQ(core[0].stats.used[SOL_READS], 17);
+	CHECK_EQ(core[0].stats.beyond[SOL_READS], 4);
+	/* The next one is whole, and predicts. */
+	sol_regulator_begin(&reg);
+	ANSWER(core_begins(0, 4), SOL_RUN, 4);
+	CHECK_EQ(core[0].stats.used[SOL_READS], 21);
+	/* A core that went and came back counts from then on. */
+	sol_regulator_begin(&reg);
+	sol_regulator_online(&reg, 0, false);
+	sol_regulator_begin(&reg);
+	sol_regulator_online(&reg, 0, true);
+	sol_regulator_begin(&reg);
+	core_begins(0, 5);
+	CHECK_EQ(core[0].stats.used[SOL_READS], 21);
+}
+
 static void weigh(u32 i, u32 weight)
 {
 	struct sol_reservation want = { .weight = weight, .reclaim = true };
