@@ -73,6 +73,15 @@ static int check_clocks(const struct sol_guard_set *set,
 	return err;
 }
 
+/* Reservations must be such as could be written with @set: without writes that nobody counts. */
+static void drop_writes(const struct sol_guard_set *set, struct sol_plans *p)
+{
+	int cpu;
+
+	for (cpu = 0; !*set->name[SOL_WRITES] && cpu < nr_cpu_ids; cpu++)
+		p->core[cpu].want.rate[SOL_WRITES] = 0;
+}
+
 /* A regulator for @set with the present reservations; an ERR_PTR, and words. */
 static struct sol_regulator *regulator_new(const struct sol_guard_set *set)
 {
@@ -84,6 +93,7 @@ static struct sol_regulator *regulator_new(const struct sol_guard_set *set)
 	err = sol_plans_take(&p);
 	if (err)
 		return ERR_PTR(err);
+	drop_writes(set, &p);
 	err = check_clocks(set, &p) ?: sol_guard_pools(set, p.owner, p.pools);
 	reg = err ? ERR_PTR(err) : sol_guard_regulator_alloc(set);
 	if (IS_ERR(reg))

@@ -22,6 +22,13 @@ soloist guard set --event page-faults --r-min 100MB/s --peak 200MB/s 0:10MB/s
 expect save 0 soloist save "$PWD/saved.toml"
 same nothing-to-change "$(soloist apply "$PWD/saved.toml")" "nothing to change"
 
+# Writes that are counted no more are not saved.
+soloist guard set 0:off >/dev/null
+soloist guard set --write-event page-faults --write-r-min 50MB/s 0:10MB/s:write=5MB/s >/dev/null
+soloist guard set --write-event none --write-r-min 0 >/dev/null
+expect save-without-writes 0 soloist save "$PWD/reads.toml"
+if cmp -s saved.toml reads.toml; then ok reads-alone; else fail reads-alone "$(diff saved.toml reads.toml)"; fi
+
 # As a reboot would: everything goes.
 soloist guard off
 soloist group rm video batch

@@ -68,6 +68,28 @@ static void offcore(void)
 	}
 }
 
+/* Writes that are counted no more are in no reservation: what is shown can be written. */
+static void writes_end(void)
+{
+	static const char cpu1[] = "guard/cpu1/bandwidth";
+	static const char group[] = "groups/g/bandwidth";
+	char shown[128];
+
+	settings("event page-faults\nwrite_event page-faults\nperiod_us 10000\nr_min 100000000\nwrite_r_min 100000000");
+	guest_group("g", NULL);
+	must_limit(1, "50000000 write=20000000");
+	guest_check(!guest_write(group, "weight=3 cpus=2"), "weight-beside-writes", "%s",
+		    guest_status());
+	settings("write_event none\nwrite_r_min 0");
+	snprintf(shown, sizeof(shown), "%s", guest_read(cpu1));
+	guest_check(!strcmp(shown, "50000000 reclaim=1\n"), "writes-end", "%s", shown);
+	guest_check(!guest_write(cpu1, shown), "writes-end-true", "%s", guest_status());
+	guest_check(!strcmp(guest_read(group), "weight=3 reclaim=1 cpus=2\n"),
+		    "weight-stays", "%s", guest_read(group));
+	guest_ungroup("g");
+	guard_reset();
+}
+
 int main(void)
 {
 	static const char cpu1[] = "guard/cpu1/bandwidth";
@@ -172,6 +194,7 @@ int main(void)
 	must_limit(1, "20000000");
 	refused(set, "event cpu-clock\nr_min 64000000000", "counts time");
 	guard_reset();
+	writes_end();
 #ifdef __aarch64__
 	guest_check(!guest_write(set, "event r11"), "event-counted", "%s", guest_status());
 	guard_reset();
