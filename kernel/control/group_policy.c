@@ -81,12 +81,13 @@ ssize_t sol_group_exhaust_store(struct config_item *item, const char *page,
 		err = sol_control_exhaust(page, count, &exhaust);
 	if (!err)
 		err = sol_group_check_living(group);
-	if (!err && exhaust == SOL_GROW)
+	/* It may come to share any bank set. */
+	if (!err && exhaust != SOL_FAIL)
 		err = sol_guard_recolor_begin(group);
 	if (err)
 		return sol_status_done(err, count);
 	WRITE_ONCE(group->exhaust, exhaust);
-	if (exhaust == SOL_GROW)
+	if (exhaust != SOL_FAIL)
 		sol_guard_recolor_end(group);
 	return sol_status_done(0, count);
 }

@@ -19,8 +19,8 @@
 
 static const struct sol_colors *colors_of(const struct sol_group *owner)
 {
-	/* A group that grows may come to share any bank set. */
-	return owner && owner->exhaust != SOL_GROW ? &owner->colors : NULL;
+	/* A group that grows or spills may come to share any bank set. */
+	return owner && owner->exhaust == SOL_FAIL ? &owner->colors : NULL;
 }
 
 /* Pools of the colours that @group has now would be wrong in a moment. */

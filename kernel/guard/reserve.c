@@ -234,7 +234,7 @@ int sol_guard_recolor_begin(struct sol_group *group)
 	for_each_possible_cpu(cpu)
 		if (sol_guard.set.by_bank && sol_guard.core[cpu].owner == group)
 			err = sol_deny(-EBUSY,
-				       "group %s has bandwidth by bank; take that off (bandwidth) before its colours change",
+				       "group %s has bandwidth by bank; take that off (bandwidth) before its pages may get other colours",
 				       group->name);
 	if (!err)
 		group->recolorers++;

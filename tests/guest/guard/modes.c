@@ -155,7 +155,15 @@ static void banks(void)
 		    lines);
 	guest_check(guest_write("groups/right/bank_set", "1-2") == -EBUSY,
 		    "colors-kept", "%s", guest_status());
+	guest_check(guest_write("groups/right/exhaust", "spill") == -EBUSY,
+		    "spill-later-refused", "%s", guest_status());
 	worker_stop(&a);
+	/* A group that spills takes pages of any bank. */
+	group_limit("right", "off");
+	if (guest_write("groups/right/exhaust", "spill"))
+		guest_die("spill: %s", guest_status());
+	guest_check(group_limit("right", "8192000 reclaim=0 cpus=2") == -ENOSPC,
+		    "spill-shares-all-banks", "%s", guest_status());
 	group_limit("left", "off");
 	group_limit("right", "off");
 	guard_reset();
