@@ -7,6 +7,7 @@
  *   SOL_TRAFFIC_EVENT	that event, a struct sol_event
  *   sol_cpu_is_arm()	has it Arm's events?
  *   sol_offcore_reads()	the raw event of Intel's `offcore-reads`; 0: none is known
+ *   sol_has_dram_fills()	has it AMD's `dram-fills`?
  *   sol_raw_event_counted()	does every CPU count the raw event? May sleep.
  */
 #ifndef SOLOIST_COMPAT_RAW_EVENT_H

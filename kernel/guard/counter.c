@@ -30,14 +30,17 @@
 	 PERF_COUNT_HW_CACHE_OP_##op << 8 |			\
 	 PERF_COUNT_HW_CACHE_RESULT_##result << 16)
 
-enum maker { ANY, INTEL, ARM, NOT_ARM };
+enum maker { ANY, INTEL, AMD, ARM, NOT_ARM };
 
 static const struct {
 	const char *name;
 	enum maker of;
 	struct sol_event event;
 } known[] = {
-	/* Of Arm's processors perf counts refills of the first level by this name. */
+	/*
+	 * Of Arm's processors perf counts refills of the first level by this name; of AMD's
+	 * misses of the second.
+	 */
 	{ "LLC-misses", NOT_ARM,
 	  { PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, 64 } },
 	{ "LLC-load-misses", ANY,
@@ -46,6 +49,8 @@ static const struct {
 	  { PERF_TYPE_HW_CACHE, CACHE_EVENT(LL, WRITE, MISS), 64 } },
 	/* Its number is the model's. */
 	{ "offcore-reads", INTEL, { PERF_TYPE_RAW, 0, 64 } },
+	/* ls_any_fills_from_sys from DRAM (or I/O) of any node: L1's prefetches, too. */
+	{ "dram-fills", AMD, { PERF_TYPE_RAW, 0x4844, 64 } },
 	/* Architectural events of Armv8, D11.11. */
 	{ "bus-accesses", ARM, { PERF_TYPE_RAW, 0x19, 64 } },
 	{ "bus-reads", ARM, { PERF_TYPE_RAW, 0x60, 64 } },
@@ -73,6 +78,8 @@ static bool made_by(enum maker maker)
 	switch (maker) {
 	case INTEL:
 		return sol_offcore_reads();
+	case AMD:
+		return sol_has_dram_fills();
 	case ARM:
 		return sol_cpu_is_arm();
 	case NOT_ARM:

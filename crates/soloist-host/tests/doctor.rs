@@ -308,6 +308,26 @@ fn one_line_says_it_all() {
     );
 }
 
+/// What perf calls cache-misses are misses of the L2 there.
+#[test]
+fn an_amd_says_what_its_misses_are() {
+    let machine = good();
+    machine.file("sys/bus/event_source/devices/cpu/events/cache-misses", "");
+    for (vendor, family, hits, fills) in [
+        ("AuthenticAMD", 23, true, false),
+        ("AuthenticAMD", 25, true, true),
+        ("GenuineIntel", 6, false, false),
+    ] {
+        let info = format!("vendor_id\t: {vendor}\ncpu family\t: {family}\n");
+        machine.file("proc/cpuinfo", &info);
+        let pmu = check(&machine, "PMU");
+        assert_eq!(pmu.status, Status::Ok);
+        let says = |what| pmu.found.contains(what);
+        assert_eq!(says("hits of the L3"), hits, "{}", pmu.found);
+        assert_eq!(says("dram-fills"), fills, "{}", pmu.found);
+    }
+}
+
 /// A Raspberry Pi 5 as its firmware boots it.
 #[test]
 fn a_board_says_its_events_and_its_one_node() {

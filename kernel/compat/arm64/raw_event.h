@@ -26,6 +26,11 @@ static inline u32 sol_offcore_reads(void)
 	return 0;
 }
 
+static inline bool sol_has_dram_fills(void)
+{
+	return false;
+}
+
 struct sol_raw_event {
 	u64 config;
 	bool counted;

@@ -25,6 +25,13 @@ static inline u32 sol_offcore_reads(void)
 	       sol_offcore_of(cpu->x86, cpu->x86_model) : 0;
 }
 
+/* Zen 3, 4 and 5. */
+static inline bool sol_has_dram_fills(void)
+{
+	return boot_cpu_data.x86_vendor == X86_VENDOR_AMD &&
+	       (boot_cpu_data.x86 == 0x19 || boot_cpu_data.x86 == 0x1a);
+}
+
 static inline bool sol_raw_event_counted(u64 config)
 {
 	return true;

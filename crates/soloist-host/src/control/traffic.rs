@@ -22,12 +22,15 @@ enum Counts {
 }
 
 /// Names that the kernel knows.
-const KNOWN: [(&str, Counts); 18] = [
+const KNOWN: [(&str, Counts); 19] = [
     ("LLC-misses", Counts::Asked),
     ("LLC-load-misses", Counts::Some),
     ("LLC-store-misses", Counts::Some),
     // Data that is read: no instructions, no lines that stores ask for.
     ("offcore-reads", Counts::Some),
+    // Lines that AMD's first level of data gets from DRAM: no instructions, and nothing that
+    // the prefetcher of the L2 has brought near.
+    ("dram-fills", Counts::Some),
     ("bus-accesses", Counts::Lines),
     // Stores may go round the caches.
     ("bus-reads", Counts::Some),
@@ -133,6 +136,7 @@ mod tests {
             ("LLC-misses", false, true),
             ("LLC-misses", true, false),
             ("offcore-reads", false, false),
+            ("dram-fills", false, false),
             ("page-faults", false, false),
             ("context-switches", false, false),
         ] {

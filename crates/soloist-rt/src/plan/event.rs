@@ -18,24 +18,38 @@ pub struct Event {
     pub named: bool,
     /// The reason why the limits may not hold.
     pub objection: Option<String>,
-    /// The machine has a prefetcher.
+    /// Whose cores count.
     #[serde(skip)]
-    prefetches: bool,
+    cores: Cores,
+}
+
+/// What an event counts depends on it.
+#[derive(Debug, Clone, Copy)]
+struct Cores {
+    /// They have a prefetcher.
+    prefetch: bool,
+    /// They are AMD's.
+    of_amd: bool,
 }
 
 /// How hosts of Arm's processors are named in machine files.
 const ARM: [&str; 3] = ["Cortex-", "Raspberry Pi", "Orin"];
 
 /// Why a limit by this event may not hold: a bound counts what reads push out, and nothing
-/// pays for a store that goes past the caches.
-fn unfit(name: &str, prefetches: bool) -> Option<String> {
+/// pays for a store that goes past the caches, nor for a hit.
+fn unfit(name: &str, cores: Cores) -> Option<String> {
+    let is_default = name == "LLC-misses";
     let stores = || {
-        (name == "LLC-misses").then(|| {
+        is_default.then(|| {
             "LLC-misses does not count stores that go past the caches, as those of a large memcpy(3) do"
                 .to_owned()
         })
     };
-    objection(name, prefetches).or_else(stores)
+    let why = objection(name, cores.prefetch).or_else(stores);
+    let hits = (is_default && cores.of_amd)
+        .then(|| "on AMD's processors it counts hits of the L3".to_owned());
+    let all: Vec<String> = why.into_iter().chain(hits).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 impl Event {
@@ -47,7 +61,10 @@ impl Event {
             return None;
         }
         let memory = machine.memory.as_ref();
-        let prefetches = memory.is_none_or(|memory| memory.core.prefetch);
+        let cores = Cores {
+            prefetch: memory.is_none_or(|memory| memory.core.prefetch),
+            of_amd: machine.host.cpu.iter().any(|cpu| cpu.contains("AMD")),
+        };
         let arm = |cpu: &String| ARM.iter().any(|name| cpu.contains(name));
         let name = named.unwrap_or(match machine.host.cpu.iter().any(arm) {
             true => "bus-accesses",
@@ -57,8 +74,8 @@ impl Event {
             name: name.to_owned(),
             stop: plan.set.stop,
             named: named.is_some(),
-            objection: unfit(name, prefetches),
-            prefetches,
+            objection: unfit(name, cores),
+            cores,
         })
     }
 
@@ -69,8 +86,8 @@ impl Event {
             name: name.to_owned(),
             stop: self.stop,
             named: self.named,
-            objection: unfit(name, self.prefetches),
-            prefetches: self.prefetches,
+            objection: unfit(name, self.cores),
+            cores: self.cores,
         }
     }
 
@@ -92,5 +109,26 @@ impl Event {
             (None, Some(proviso)) => format!("limits hold as {name} counts: {proviso}"),
             (None, None) => format!("limits hold as {name} counts"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misses_of_an_amd_are_hits_too() {
+        let cores = |of_amd| Cores {
+            prefetch: false,
+            of_amd,
+        };
+        let says = |name, of_amd| {
+            let why = unfit(name, cores(of_amd));
+            why.is_some_and(|why| why.contains("hits of the L3"))
+        };
+        assert!(says("LLC-misses", true));
+        assert!(!says("LLC-misses", false));
+        assert!(!says("cpu-clock", true));
+        assert!(unfit("dram-fills", cores(true)).is_some());
     }
 }

@@ -17,6 +17,27 @@ fn traffic_events(host: &Host) -> Vec<String> {
     core_types(host).into_iter().map(of_type).collect()
 }
 
+/// What AMD's processors count as `LLC-misses`, and which of them have something better
+/// (kernel/compat/x86/raw_event.h).
+fn misses_of_amd(host: &Host) -> Option<&'static str> {
+    let info = host.text("/proc/cpuinfo")?;
+    let value = |key: &str| {
+        let pairs = info.lines().filter_map(|line| line.split_once(':'));
+        let mut values = pairs.filter(|(name, _)| name.trim() == key);
+        values.next().map(|(_, value)| value.trim())
+    };
+    if value("vendor_id")? != "AuthenticAMD" {
+        return None;
+    }
+    Some(match value("cpu family")? {
+        "25" | "26" => {
+            "LLC-misses are misses of the L2 here: hits of the L3 use up budgets; dram-fills \
+             counts no such hits, nor what the L2's prefetcher fetches"
+        }
+        _ => "LLC-misses are misses of the L2 here: hits of the L3 use up budgets",
+    })
+}
+
 pub(super) fn pmu(host: &Host) -> Check {
     let name = "PMU";
     let units = event_units(host);
@@ -37,6 +58,7 @@ pub(super) fn pmu(host: &Host) -> Check {
     };
     let mut found: Vec<String> = units.iter().map(named).collect();
     found.extend(traffic_events(host));
+    found.extend(misses_of_amd(host).map(str::to_owned));
     Check::ok(name, found.join("; "))
 }
 
