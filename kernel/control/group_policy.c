@@ -212,12 +212,12 @@ ssize_t sol_group_colored(struct sol_group *group, int err, size_t count)
 	struct size asked, can;
 
 	if (frames)
-		have = sol_store_listed(group);
+		have = sol_store_reserved(group);
 	if (have >= frames)
 		return sol_status_done(err, count);
 	asked = size_of_frames(frames);
 	can = size_of_frames(have);
-	sol_status_note("ok, but of the reserve of %llu %s only %llu %s are free in these colours",
+	sol_status_note("ok, but of the reserve of %llu %s only %llu %s are listed in these colours",
 			asked.n, asked.unit, can.n, can.unit);
 	return count;
 }
@@ -231,9 +231,9 @@ static s64 reserve_or_evict(struct sol_group *group, const struct config_item *d
 			    u64 frames)
 {
 	const struct sol_job_how how = { .dir = dir };
-	u64 have = sol_group_reserve(group, dir, frames);
+	s64 have = sol_group_reserve(group, dir, frames);
 
-	if (have >= frames || !READ_ONCE(group->colors.exclusive))
+	if (have < 0 || have >= (s64)frames || !READ_ONCE(group->colors.exclusive))
 		return have;
 	return sol_evict(group, &how) ?: sol_group_reserve(group, dir, frames);
 }
@@ -261,7 +261,7 @@ static int reserve_store(struct sol_group *group, const struct config_item *dir,
 	have = reserve_or_evict(group, dir, frames);
 	sol_group_reserve_end(group);
 	if (have < 0)
-		return have;	/* the eviction has said why */
+		return have;	/* who refused has said why */
 	can = size_of_frames(have);
 	if ((u64)have >= frames)
 		return 0;

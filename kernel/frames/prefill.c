@@ -10,6 +10,9 @@
  * sol_store_reserve() clears them and fills up. It ends also if tasks take frames from
  * the reserve as fast as they come.
  *
+ * Groups of the same colours have a reserve each: what a group has of a cell's frames are those
+ * that the others' reserves leave.
+ *
  * Locking: a cell's lock, for one frame, and a section of the lists for the frames of a
  * cell. May sleep, and yields between frames.
  */
@@ -28,6 +31,7 @@
 #include "store.h"
 
 #define TRIES	2	/* times the reserve that may come, where tasks take from it */
+#define AT_ONCE	256	/* cells that are counted together */
 #define PART	(1u << 14)	/* frames that are looked at together: 64 MiB of small pages */
 
 /* Zero a listed frame of @cell with unknown content. Return: was there one? */
@@ -128,7 +132,73 @@ static u32 reserve_more(struct sol_evacuation *e, u32 cell, const struct config_
 	return got;
 }
 
-/* A copy of the group's cells, to go over with preemption on. */
+/* ---- Counting ---- */
+
+/**
+ * struct sum - over cells of a group
+ * @have: frames that count
+ * @others: frames that other groups reserve there
+ */
+struct sum {
+	u64 have;
+	u64 others;
+};
+
+/* Add some cells of @group, from the one at @from on. Return: the next; 0: none is left. */
+static u32 add_cells(struct sol_group *group, u32 from, u32 (*count)(u32 cell), struct sum *sum)
+{
+	const struct sol_cells *cells;
+	u32 i = from, end = 0, n = 0, reserve;
+
+	rcu_read_lock();
+	cells = rcu_dereference(group->cells);
+	if (cells) {
+		n = cells->n;
+		end = min(n, from + AT_ONCE);
+	}
+	for (; i < end; i++) {
+		reserve = READ_ONCE(sol_cell_states[cells->cell[i]].reserve);
+		sum->others += reserve - min(reserve, READ_ONCE(cells->reserve));
+		sum->have += count(cells->cell[i]);
+	}
+	rcu_read_unlock();
+	return end < n ? end : 0;
+}
+
+/* What @count has of all cells of @group. */
+static struct sum add_all(struct sol_group *group, u32 (*count)(u32 cell))
+{
+	struct sum sum = { 0 };
+	u32 next = 0;
+
+	do {
+		next = add_cells(group, next, count, &sum);
+		cond_resched();
+	} while (next);
+	return sum;
+}
+
+/* The same, but for what other groups reserve. */
+static u64 count_own(struct sol_group *group, u32 (*count)(u32 cell))
+{
+	struct sum sum = add_all(group, count);
+
+	return sum.have - min(sum.have, sum.others);
+}
+
+u64 sol_store_listed(struct sol_group *group)
+{
+	return add_all(group, sol_cell_listed).have;
+}
+
+u64 sol_store_reserved(struct sol_group *group)
+{
+	return count_own(group, sol_cell_listed);
+}
+
+/* ---- Filling ---- */
+
+/* A copy of the group's cells, to go over with preemption on. NULL: no memory. */
 static u32 *copy_cells(struct sol_group *group, u32 *n)
 {
 	const struct sol_cells *cells;
@@ -139,11 +209,9 @@ static u32 *copy_cells(struct sol_group *group, u32 *n)
 	cells = rcu_dereference(group->cells);
 	max = cells ? cells->n : 0;
 	rcu_read_unlock();
-	copy = kvmalloc_array(max, sizeof(*copy), GFP_KERNEL);
-	if (!max || !copy) {
-		kvfree(copy);
+	copy = kvmalloc_array(max + 1, sizeof(*copy), GFP_KERNEL);
+	if (!copy)
 		return NULL;
-	}
 	rcu_read_lock();
 	cells = rcu_dereference(group->cells);
 	if (cells) {
@@ -166,52 +234,31 @@ static u64 reserve_round(struct sol_evacuation *e, const u32 *cell, u32 n,
 	return got;
 }
 
-static u64 count_reserve(const u32 *cell, u32 n)
-{
-	u64 have = 0;
-	u32 i;
-
-	for (i = 0; i < n; i++)
-		have += in_reserve(cell[i]);
-	return have;
-}
-
-u64 sol_store_reserve(struct sol_group *group, const struct config_item *dir, u64 frames)
+s64 sol_store_reserve(struct sol_group *group, const struct config_item *dir, u64 frames)
 {
 	struct sol_evacuation *e = sol_evacuation_new();
-	u32 n, *cell = copy_cells(group, &n);
-	u64 have, came = 0, got;
-	u32 i;
+	u32 i, n, *cell = copy_cells(group, &n);
+	u64 came = 0, got = 1;
+	s64 have = -ENOMEM;
 
+	if (!e || !cell)
+		goto out;
 	/* Free frames shall not be missed because some CPU keeps them. */
 	sol_cpu_lists_flush();
 	sol_evacuate_drain();
 	for (i = 0; i < n; i++)
 		sol_refill_retry(cell[i]);
 	for (;;) {
-		have = count_reserve(cell, n);
-		if (!e || have >= frames || came > TRIES * frames || is_over(dir))
+		have = count_own(group, in_reserve);
+		if (!got || have >= (s64)frames || came > TRIES * frames || is_over(dir))
 			break;
 		got = reserve_round(e, cell, n, frames - have, dir);
-		if (!got)
-			break;
 		came += got;
 	}
+out:
 	kvfree(cell);
 	kfree(e);
 	return have;
-}
-
-u64 sol_store_listed(struct sol_group *group)
-{
-	u32 n, i, *cell = copy_cells(group, &n);
-	u64 sum = 0;
-
-	for (i = 0; i < n; i++)
-		sum += READ_ONCE(sol_store.cell[cell[i]].listed[0]) +
-		       READ_ONCE(sol_store.cell[cell[i]].listed[1]);
-	kvfree(cell);
-	return sum;
 }
 
 /*

@@ -14,13 +14,18 @@ struct sol_group;
  * @dir: its directory, if one of its files was written; or NULL
  * @frames: how many shall be there
  *
- * Return: how many are there now; fewer than @frames if memory ran out, if the current task
- * was killed, or if somebody removes @dir.
+ * Frames that other groups reserve in these colours count as theirs.
+ *
+ * Return: how many are there now; fewer than @frames if no more are free, if the current task
+ * was killed, or if somebody removes @dir; -ENOMEM: nothing was tried.
  */
-u64 sol_store_reserve(struct sol_group *group, const struct config_item *dir, u64 frames);
+s64 sol_store_reserve(struct sol_group *group, const struct config_item *dir, u64 frames);
 
 /* Frames listed in the cells of @group. */
 u64 sol_store_listed(struct sol_group *group);
+
+/* The same, but for those that other groups reserve. */
+u64 sol_store_reserved(struct sol_group *group);
 
 /* List all free memory above the watermarks. Return: frames listed. */
 u64 sol_store_fill_all(void);

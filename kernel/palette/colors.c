@@ -74,12 +74,13 @@ void sol_group_reserve_end(struct sol_group *group)
  *
  * The frames are zeroed, and the shrinker leaves so many alone from then on.
  *
- * Return: how many frames are listed now. If fewer than @frames, the reserve is as
- * it was.
+ * Return: how many frames are listed now, but for other groups' reserves; -ENOMEM and words.
+ * If fewer than @frames, the reserve is as it was.
  */
-u64 sol_group_reserve(struct sol_group *group, const struct config_item *dir, u64 frames)
+s64 sol_group_reserve(struct sol_group *group, const struct config_item *dir, u64 frames)
 {
-	u64 before = READ_ONCE(group->reserve), have = 0;
+	u64 before = READ_ONCE(group->reserve);
+	s64 have;
 
 	if (!frames) {
 		keep(group, 0);
@@ -88,8 +89,8 @@ u64 sol_group_reserve(struct sol_group *group, const struct config_item *dir, u6
 	/* Else the shrinker of a full machine takes frames while others still come. */
 	keep(group, max(frames, before));
 	have = sol_store_reserve(group, dir, frames);
-	keep(group, have < frames ? before : frames);
-	return have;
+	keep(group, have < (s64)frames ? before : frames);
+	return have < 0 ? sol_no_memory("reserve") : have;
 }
 
 /* ---- Setting ---- */

@@ -18,7 +18,7 @@ int sol_group_auto(struct sol_group *group, const struct config_item *dir,
 int sol_group_grow(struct sol_group *group, u32 seen);
 int sol_group_reserve_begin(struct sol_group *group);
 void sol_group_reserve_end(struct sol_group *group);
-u64 sol_group_reserve(struct sol_group *group, const struct config_item *dir, u64 frames);
+s64 sol_group_reserve(struct sol_group *group, const struct config_item *dir, u64 frames);
 u64 sol_group_capacity(const struct sol_group *group);
 
 #endif /* SOLOIST_COLORS_H */

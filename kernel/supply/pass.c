@@ -19,7 +19,8 @@ bool sol_pass_target(const struct sol_pass *p, u32 steps, struct sol_target *t)
 			continue;
 		t->cell = c.cell[sol_cells_advance(p->begin % c.n, c.n,
 						   c.per_set, steps)];
-		t->mark = max3(goal / c.n, SOL_CELL_MARK, c.cells->reserve);
+		t->mark = max3(goal / c.n, SOL_CELL_MARK,
+			       READ_ONCE(sol_cell_states[t->cell].reserve));
 		there = true;
 	}
 	return there;
