@@ -14,6 +14,7 @@
 #include "../command/status.h"
 #include "../frames/prefill.h"
 #include "../group/member.h"
+#include "../group/tasks.h"
 #include "../palette/colors.h"
 #include "../rule/cgroup.h"
 #include "group.h"
@@ -114,49 +115,107 @@ static void note_left(struct left *left, struct task_struct *task, u16 before,
 	}
 }
 
-static int join_one(struct sol_group *group, pid_t nr, enum pid_type type,
-		    struct left *left)
-{
-	bool process = type == PIDTYPE_TGID;
-	struct task_struct *task = find_task(nr, type);
-	u16 before;
-	int err;
+/**
+ * struct joining - the tasks of one command, to be checked before the first joins
+ * @group: that they join
+ * @type: PIDTYPE_TGID: processes, with all their threads
+ * @tasks: the tasks
+ * @left: groups that they left
+ */
+struct joining {
+	struct sol_group *group;
+	enum pid_type type;
+	struct sol_tasks *tasks;
+	struct left left;
+};
 
+static bool of_processes(const struct joining *j)
+{
+	return j->type == PIDTYPE_TGID;
+}
+
+static int add_task(struct joining *j, const char *word)
+{
+	const char *file = of_processes(j) ? "procs" : "tasks";
+	struct task_struct *task;
+	int nr;
+
+	if (kstrtoint(word, 10, &nr) || nr < 0 || !isdigit(*word))
+		return sol_deny(-EINVAL,
+				"%s: '%.20s' is no id; expected one a line, 0 for yourself",
+				file, word);
+	task = find_task(nr, j->type);
 	if (!task)
-		return sol_deny(-ESRCH, "%s: there is no %s %d",
-				process ? "procs" : "tasks",
-				process ? "process" : "thread", nr);
-	before = group_id_of(task);
-	err = process ? sol_member_join_process(group, task) :
-			sol_member_join(group, task);
-	if (!err)
-		note_left(left, task, before, group);
-	put_task_struct(task);
+		return sol_deny(-ESRCH, "%s: there is no %s %d", file,
+				of_processes(j) ? "process" : "thread", nr);
+	j->tasks->task[j->tasks->n++] = task;
+	return 0;
+}
+
+/* Find the tasks of all ids in @text, which is cut into words. Words if not. */
+static int find_each(struct joining *j, char *text)
+{
+	char *word;
+	int err = 0;
+
+	while (!err && (word = strsep(&text, " \t\n")))
+		if (*word)
+			err = add_task(j, word);
+	if (!err && !j->tasks->n)
+		err = sol_deny(-EINVAL, "expected ids, one a line");
 	return err;
 }
 
-/* All of @text are ids; @group NULL: only check that. Words if not. */
-static int join_each(struct sol_group *group, const char *text, size_t count,
-		     enum pid_type type, struct left *left)
+static int check_each(struct joining *j)
 {
-	char *copy = kmemdup_nul(text, count, GFP_KERNEL), *rest = copy, *word;
-	int err = copy ? 0 : sol_no_memory("tasks"), nr, n = 0;
+	int err = 0;
+	u32 i;
 
-	while (!err && (word = strsep(&rest, " \t\n"))) {
-		if (!*word)
-			continue;
-		n++;
-		if (kstrtoint(word, 10, &nr) || nr < 0 || !isdigit(*word))
-			err = sol_deny(-EINVAL,
-				       "%s: '%.20s' is no id; expected one a line, 0 for yourself",
-				       type == PIDTYPE_TGID ? "procs" : "tasks",
-				       word);
-		else if (group)
-			err = join_one(group, nr, type, left);
-	}
-	if (!err && !n)
-		err = sol_deny(-EINVAL, "expected ids, one a line");
-	kfree(copy);
+	for (i = 0; !err && i < j->tasks->n; i++)
+		err = of_processes(j) ?
+			      sol_member_may_join_process(j->group, j->tasks->task[i]) :
+			      sol_member_may_join(j->group, j->tasks->task[i]);
+	return err;
+}
+
+static int join_one(struct joining *j, struct task_struct *task)
+{
+	u16 before = group_id_of(task);
+	int err = of_processes(j) ? sol_member_join_process(j->group, task) :
+				    sol_member_join(j->group, task);
+
+	if (!err)
+		note_left(&j->left, task, before, j->group);
+	return err;
+}
+
+/* One may have changed since it was checked. */
+static int join_each(struct joining *j)
+{
+	int err = 0;
+	u32 i;
+
+	for (i = 0; !err && i < j->tasks->n; i++)
+		err = join_one(j, j->tasks->task[i]);
+	if (err && i > 1)
+		sol_deny(err, "%s: %u of %u joined; then %d was not allowed to any more, or ended",
+			 j->group->name, i - 1, j->tasks->n,
+			 task_pid_vnr(j->tasks->task[i - 1]));
+	return err;
+}
+
+static int join(struct joining *j, const char *page, size_t count)
+{
+	char *text = kmemdup_nul(page, count, GFP_KERNEL);
+	int err;
+
+	/* An id has a digit and a separator at least. */
+	j->tasks = text ? sol_tasks_new((count + 1) / 2) : NULL;
+	err = j->tasks ? find_each(j, text) :
+			 sol_no_memory(of_processes(j) ? "procs" : "tasks");
+	err = err ?: check_each(j) ?: join_each(j);
+	sol_tasks_free(j->tasks);
+	kfree(text);
 	return err;
 }
 
@@ -174,17 +233,14 @@ static void note_others(const struct left *left)
 static ssize_t join_store(struct config_item *item, const char *page,
 			  size_t count, enum pid_type type)
 {
-	const char *file = type == PIDTYPE_TGID ? "procs" : "tasks";
-	int err = sol_command_may(file, page, count);
-	struct left left = { 0 };
+	struct joining j = { .group = sol_to_group(item), .type = type };
+	int err = sol_command_may(of_processes(&j) ? "procs" : "tasks", page, count);
 
 	if (!err)
-		err = join_each(NULL, page, count, type, &left);
-	if (!err)
-		err = join_each(sol_to_group(item), page, count, type, &left);
-	if (err || !left.n)
+		err = join(&j, page, count);
+	if (err || !j.left.n)
 		return sol_status_done(err, count);
-	note_others(&left);
+	note_others(&j.left);
 	return count;
 }
 

@@ -21,19 +21,23 @@
 /* Tasks that one walk finds. */
 #define AT_ONCE	32
 
-/* May @task use the colours of @group? Words if not. */
-static int check(struct sol_group *group, struct task_struct *task)
+/* Is @group there, and @task no kernel thread? Words if not. */
+static int check_both(struct sol_group *group, struct task_struct *task)
 {
 	int err = sol_group_check_living(group);
 
 	lockdep_assert_held(&sol_group_mutex);
-	if (err)
-		return err;
-	if (task->flags & PF_KTHREAD)
-		return sol_deny(-EINVAL,
+	if (!err && task->flags & PF_KTHREAD)
+		err = sol_deny(-EINVAL,
 			"%s: %d is a kernel thread, it has no memory to colour",
 			group->name, task_pid_vnr(task));
-	return sol_member_check_nodes(group, task);
+	return err;
+}
+
+/* May @task use the colours of @group? Words if not. */
+static int check(struct sol_group *group, struct task_struct *task)
+{
+	return check_both(group, task) ?: sol_member_check_nodes(group, task);
 }
 
 /* Move @task to @group, NULL: to none. -ESRCH: it exits. Not for a new task. */
@@ -106,23 +110,46 @@ static bool wait_until_born(struct task_struct *task)
 	return !sol_member_is_new(task);
 }
 
+static int refuse_exiting(const struct sol_group *group, struct task_struct *task)
+{
+	return sol_deny(-ESRCH, "%s: thread %d is exiting", group->name, task_pid_vnr(task));
+}
+
+static int refuse_unborn(const struct sol_group *group, struct task_struct *task)
+{
+	return sol_deny(-EAGAIN, "%s: thread %d is still being made", group->name,
+			task_pid_vnr(task));
+}
+
 /* As sol_member_join(), but for the address space: moved() must follow. */
 static int join(struct sol_group *group, struct task_struct *task)
 {
 	int err;
 
 	if (!wait_until_born(task))
-		return sol_deny(-EAGAIN, "%s: thread %d is still being made",
-				  group->name, task_pid_vnr(task));
+		return refuse_unborn(group, task);
 	mutex_lock(&sol_group_mutex);
 	err = check(group, task);
 	if (!err) {
 		err = move(task, group);
 		if (err)
-			sol_deny(err, "%s: thread %d is exiting", group->name,
-				   task_pid_vnr(task));
+			refuse_exiting(group, task);
 	}
 	mutex_unlock(&sol_group_mutex);
+	return err;
+}
+
+int sol_member_may_join(struct sol_group *group, struct task_struct *task)
+{
+	int err;
+
+	if (!wait_until_born(task))
+		return refuse_unborn(group, task);
+	mutex_lock(&sol_group_mutex);
+	err = check(group, task);
+	mutex_unlock(&sol_group_mutex);
+	if (!err && READ_ONCE(task->flags) & PF_EXITING)
+		err = refuse_exiting(group, task);
 	return err;
 }
 
@@ -162,13 +189,19 @@ static u32 outsiders(const struct sol_group *group, struct task_struct *process,
 	return found;
 }
 
-/* May all threads of @process use the colours of @group? Words if not. */
-static int check_process(struct sol_group *group, struct task_struct *process)
+int sol_member_may_join_process(struct sol_group *group, struct task_struct *process)
 {
+	struct task_struct *task;
+	u32 n = outsiders(group, process, &task, 1);
 	int err;
 
+	if (n)
+		put_task_struct(task);
+	else if (process->flags & PF_EXITING)
+		return sol_deny(-ESRCH, "%s: process %d is exiting",
+				  group->name, task_tgid_vnr(process));
 	mutex_lock(&sol_group_mutex);
-	err = sol_group_check_living(group) ?: sol_member_check_process(group, process);
+	err = check_both(group, process) ?: sol_member_check_process(group, process);
 	mutex_unlock(&sol_group_mutex);
 	return err;
 }
@@ -199,15 +232,9 @@ int sol_member_join_process(struct sol_group *group,
 			    struct task_struct *process)
 {
 	struct task_struct *tasks[AT_ONCE];
-	u32 n = outsiders(group, process, tasks, 1);
-	int err;
+	int err = sol_member_may_join_process(group, process);
+	u32 n;
 
-	if (n)
-		put_task_struct(tasks[0]);
-	else if (process->flags & PF_EXITING)
-		return sol_deny(-ESRCH, "%s: process %d is exiting",
-				  group->name, task_tgid_vnr(process));
-	err = check_process(group, process);
 	while (!err && (n = outsiders(group, process, tasks, AT_ONCE))) {
 		err = join_some(group, tasks, n);
 		if (!err && fatal_signal_pending(current))

@@ -26,6 +26,10 @@ int sol_member_join(struct sol_group *group, struct task_struct *task);
 int sol_member_join_process(struct sol_group *group, struct task_struct *task);
 void sol_member_leave(struct task_struct *task);
 
+/* Would these be refused now? Return: as they do; nobody moves. */
+int sol_member_may_join(struct sol_group *group, struct task_struct *task);
+int sol_member_may_join_process(struct sol_group *group, struct task_struct *process);
+
 /**
  * sol_member_join_exec() - the current task, in the middle of execve(), joins
  * @group: living, or -ENOENT

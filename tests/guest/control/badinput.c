@@ -7,6 +7,7 @@
 #include "../lib/guest.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -106,6 +107,28 @@ static void no_privilege(void)
 		    status);
 }
 
+/* A child that can join, and an id that is refused with @says: neither joins. */
+static void joins_whole(const char *file, int refused, int want, const char *says)
+{
+	char path[64], name[64], *members;
+	pid_t pid = fork();
+	int err;
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	snprintf(path, sizeof(path), "groups/bad/%s", file);
+	snprintf(name, sizeof(name), "joins-whole-%s-%d", file, refused);
+	err = guest_writef(path, "%d\n0\n%d\n", pid, refused);
+	members = copy("groups/bad/members");
+	guest_check(err == want && strstr(guest_status(), says) && !*members, name,
+		    "returned %d, says '%s', in: '%s'", err, guest_status(), members);
+	free(members);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 /* A map of 64 ranges: as written it fits into a file, as it would be read it does not. */
 static void long_map(const char *before)
 {
@@ -176,6 +199,11 @@ int main(void)
 	err = guest_write("map", "soloist-map 1\nname other\n");
 	guest_check(err < 0 && !strcmp(map, guest_read("map")),
 		    "map-refused-while-groups-exist", "returned %d", err);
+	for (i = 0; i < 2; i++) {
+		joins_whole(i ? "procs" : "tasks", 999999, -ESRCH, "there is no");
+		/* Of the kernel. */
+		joins_whole(i ? "procs" : "tasks", 2, -EINVAL, "kernel thread");
+	}
 	no_privilege();
 	guest_check(guest_ungroup("bad") == 0, "rmdir", "failed");
 
