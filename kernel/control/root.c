@@ -34,6 +34,8 @@
  */
 static DEFINE_MUTEX(lists_mutex);
 
+static enum lists { LISTS_DEMAND, LISTS_ALL, LISTS_DRAIN } lists_mode;	/* under lists_mutex */
+
 /* Filling may take minutes: a task that waits for it can be interrupted. */
 static int lists_lock(const char *what)
 {
@@ -69,6 +71,8 @@ static int map_store(const char *page, size_t count)
 	if (err)
 		return err;
 	err = sol_map_use(page, count);
+	if (!err)
+		WRITE_ONCE(lists_mode, LISTS_DEMAND);	/* they are empty now */
 	mutex_unlock(&lists_mutex);
 	return err;
 }
@@ -119,13 +123,9 @@ static ssize_t root_stats_show(struct config_item *item, char *page)
 
 /* ---- lists: how many frames are kept ---- */
 
-enum lists { LISTS_DEMAND, LISTS_ALL, LISTS_DRAIN };
-
 static const char *const lists_name[] = {
 	[LISTS_DEMAND] = "demand", [LISTS_ALL] = "all", [LISTS_DRAIN] = "drain",
 };
-
-static enum lists lists_mode;	/* under lists_mutex */
 
 static ssize_t root_lists_show(struct config_item *item, char *page)
 {
@@ -145,13 +145,14 @@ static int lists_store(const char *page)
 	err = lists_lock("lists");
 	if (err)
 		return err;
-	if (mode == LISTS_ALL)
-		sol_store_fill_all();
-	else if (mode == LISTS_DRAIN)
+	if (mode == LISTS_ALL && !sol_store_fill_all())
+		err = sol_deny(-EINTR, "lists: killed before all free memory was listed");
+	if (mode == LISTS_DRAIN)
 		sol_store_drain_all();
-	WRITE_ONCE(lists_mode, mode == LISTS_DRAIN ? LISTS_DEMAND : mode);
+	if (!err)
+		WRITE_ONCE(lists_mode, mode == LISTS_DRAIN ? LISTS_DEMAND : mode);
 	mutex_unlock(&lists_mutex);
-	return 0;
+	return err;
 }
 
 static ssize_t root_lists_store(struct config_item *item, const char *page,

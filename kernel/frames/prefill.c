@@ -265,11 +265,10 @@ out:
  * A batch for each cell, again and again until no cell gets any more. Memory that goes
  * offline waits for one cell's section at most.
  */
-u64 sol_store_fill_all(void)
+bool sol_store_fill_all(void)
 {
 	const struct sol_map *map = READ_ONCE(sol_store.map);
 	u32 i, n, n_cells = map ? map->n_cells : 0;
-	u64 got = 0;
 	int users;
 
 	for (i = 0; i < n_cells; i++)
@@ -277,13 +276,12 @@ u64 sol_store_fill_all(void)
 	do {
 		for (i = 0, n = 0; i < n_cells; i++) {
 			if (fatal_signal_pending(current))
-				return got + n;
+				return false;
 			users = sol_lists_begin();
 			n += refill(i, 32);
 			sol_lists_end(users);
 			cond_resched();
 		}
-		got += n;
 	} while (n);
-	return got;
+	return true;
 }

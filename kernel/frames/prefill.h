@@ -27,7 +27,7 @@ u64 sol_store_listed(struct sol_group *group);
 /* The same, but for those that other groups reserve. */
 u64 sol_store_reserved(struct sol_group *group);
 
-/* List all free memory above the watermarks. Return: frames listed. */
-u64 sol_store_fill_all(void);
+/* List all free memory above the watermarks. Return: false: the current task was killed before. */
+bool sol_store_fill_all(void);
 
 #endif /* SOLOIST_PREFILL_H */

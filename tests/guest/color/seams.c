@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "../lib/guest.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,6 +62,41 @@ static int member(void)
 	return guest_exit();
 }
 
+/* Kill a child that lists all, when some frames have come. Return: those that it left. */
+static long long kill_filler(long long some)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(!!guest_write("lists", "all"));
+	while (guest_stat("stats", "listed") < some && !waitpid(pid, NULL, WNOHANG))
+		usleep(100);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return guest_stat("stats", "listed");
+}
+
+/* What a signal ended is not all, nor is what went with its map. */
+static void not_all(const char *map)
+{
+	long long all = guest_stat("stats", "listed"), some;
+	int i;
+
+	guest_check(!strcmp(guest_read("lists"), "all\n"), "lists-are-all", "%s",
+		    guest_read("lists"));
+	if (guest_take_map(map))
+		guest_die("map: %s", guest_status());
+	guest_check(!strcmp(guest_read("lists"), "demand\n"), "new-map-lists-nothing", "%s",
+		    guest_read("lists"));
+	for (i = 0, some = all; i < 20 && some > all / 2; i++) {
+		guest_write("lists", "drain");
+		some = kill_filler(all / 100);
+	}
+	guest_check(some <= all / 2 && !strcmp(guest_read("lists"), "demand\n"),
+		    "killed-fill-is-not-all", "%lld of %lld frames; %s", some, all,
+		    guest_read("lists"));
+}
+
 int main(void)
 {
 	static char before[65536], copy[65536], text[65536];
@@ -91,6 +127,7 @@ int main(void)
 
 	err = guest_write("lists", "all");
 	guest_check(!err, "all-is-listed", "returned %d, %s", err, guest_status());
+	not_all(text);
 	err = guest_write("lists", "drain") ?: guest_write("lists", "demand");
 	guest_check(!err, "lists-are-drained", "returned %d, %s", err, guest_status());
 	err = guest_take_map(before);
