@@ -2,7 +2,7 @@
 /*
  * rules/NAME/: the files of a rule. rule/rule.c says what they mean.
  *
- * Locking: sol_rule_lock() around every read and write of a rule.
+ * Locking: what several words say is read under RCU. rule/rule.c has the lock of writers.
  */
 #include <linux/cred.h>
 #include <linux/ctype.h>
@@ -17,6 +17,7 @@
 
 struct rule_dir {
 	struct config_item item;
+	struct rcu_head rcu;
 	struct sol_rule rule;
 };
 
@@ -29,11 +30,12 @@ static struct sol_rule *to_rule(struct config_item *item)
 
 static ssize_t rule_uid_show(struct config_item *item, char *page)
 {
-	struct sol_rule *rule = to_rule(item);
+	const struct sol_rule_match *match;
 	ssize_t n = 0;
 
-	sol_rule_lock();
-	switch (rule->who) {
+	rcu_read_lock();
+	match = rcu_dereference(to_rule(item)->match);
+	switch (match->who) {
 	case SOL_RULE_ANY:
 		n = sysfs_emit(page, "any\n");
 		break;
@@ -42,13 +44,13 @@ static ssize_t rule_uid_show(struct config_item *item, char *page)
 		break;
 	case SOL_RULE_UID:
 		n = sysfs_emit(page, "%u\n",
-			       from_kuid_munged(current_user_ns(), rule->uid));
+			       from_kuid_munged(current_user_ns(), match->uid));
 		break;
 	default:
 		n = sysfs_emit(page, "\n");
 		break;
 	}
-	sol_rule_unlock();
+	rcu_read_unlock();
 	return n;
 }
 
@@ -78,19 +80,14 @@ static int uid_parse(const char *page, size_t count, enum sol_rule_who *who,
 static ssize_t rule_uid_store(struct config_item *item, const char *page,
 			      size_t count)
 {
-	struct sol_rule *rule = to_rule(item);
 	enum sol_rule_who who;
 	kuid_t uid = INVALID_UID;
 	int err = sol_command_may("uid", page, count);
 
 	if (!err)
 		err = uid_parse(page, count, &who, &uid);
-	if (!err) {
-		sol_rule_lock();
-		rule->who = who;
-		rule->uid = uid;
-		sol_rule_unlock();
-	}
+	if (!err)
+		err = sol_rule_set_user(to_rule(item), who, uid);
 	return sol_status_done(err, count);
 }
 
@@ -98,31 +95,22 @@ static ssize_t rule_uid_store(struct config_item *item, const char *page,
 
 static ssize_t rule_path_show(struct config_item *item, char *page)
 {
-	struct sol_rule *rule = to_rule(item);
 	ssize_t n;
 
-	sol_rule_lock();
-	n = sysfs_emit(page, "%s\n", rule->path ?: "");
-	sol_rule_unlock();
+	rcu_read_lock();
+	n = sysfs_emit(page, "%s\n", rcu_dereference(to_rule(item)->match)->path);
+	rcu_read_unlock();
 	return n;
 }
 
 static int path_store(struct sol_rule *rule, const char *page, size_t count)
 {
 	size_t len = sol_command_trim(page, count);
-	char *path;
 
 	if ((*page != '/' && *page != '*') || strnlen(page, len) < len)
 		return sol_deny(-EINVAL,
 				"path: expected a glob over absolute paths, such as /usr/bin/*");
-	path = kmemdup_nul(page, len, GFP_KERNEL);
-	if (!path)
-		return sol_no_memory("path");
-	sol_rule_lock();
-	swap(rule->path, path);
-	sol_rule_unlock();
-	kfree(path);
-	return 0;
+	return sol_rule_set_path(rule, page, len);
 }
 
 static ssize_t rule_path_store(struct config_item *item, const char *page,
@@ -262,20 +250,6 @@ static ssize_t rule_enabled_show(struct config_item *item, char *page)
 	return sysfs_emit(page, "%d\n", READ_ONCE(to_rule(item)->enabled));
 }
 
-static int enable(struct sol_rule *rule, bool on)
-{
-	int err = 0;
-
-	sol_rule_lock();
-	if (on && (rule->who == SOL_RULE_NOBODY || !rule->path))
-		err = sol_deny(-EINVAL, "enabled: the rule needs %s first",
-			       rule->path ? "uid" : "path");
-	else
-		rule->enabled = on;
-	sol_rule_unlock();
-	return err;
-}
-
 static ssize_t rule_enabled_store(struct config_item *item, const char *page,
 				  size_t count)
 {
@@ -285,25 +259,20 @@ static ssize_t rule_enabled_store(struct config_item *item, const char *page,
 	if (!err)
 		err = sol_command_number("enabled", page, 1, &n);
 	if (!err)
-		err = enable(to_rule(item), n);
+		err = sol_rule_enable(to_rule(item), n);
 	return sol_status_done(err, count);
 }
 
 static ssize_t rule_stats_show(struct config_item *item, char *page)
 {
 	struct sol_rule *rule = to_rule(item);
-	/* Without the lock, which every exec takes: a search for colours may keep us waiting. */
-	u32 held = sol_quota_held(rule->quota);
-	ssize_t n;
 
-	sol_rule_lock();
-	n = sysfs_emit(page,
-		       "matched %llu\nrefused %llu\nlimited %llu\nheld %u\norder %llu\n",
-		       rule->matched, rule->refused,
-		       (u64)atomic64_read(&rule->quota->limited),
-		       held, rule->serial);
-	sol_rule_unlock();
-	return n;
+	return sysfs_emit(page,
+			  "matched %llu\nrefused %llu\nlimited %llu\nheld %u\norder %llu\n",
+			  (u64)atomic64_read(&rule->matched),
+			  (u64)atomic64_read(&rule->refused),
+			  (u64)atomic64_read(&rule->quota->limited),
+			  sol_quota_held(rule->quota), rule->serial);
 }
 
 CONFIGFS_ATTR(rule_, uid);
@@ -331,13 +300,20 @@ static struct configfs_attribute *rule_attrs[] = {
 
 /* ---- mkdir and rmdir ---- */
 
-static void rule_release(struct config_item *item)
+/* Execs may still read it. */
+static void rule_free(struct rule_dir *dir)
 {
-	struct rule_dir *dir = container_of(item, struct rule_dir, item);
+	struct sol_rule_match *match = rcu_dereference_raw(dir->rule.match);
 
 	sol_quota_put(dir->rule.quota);
-	kfree(dir->rule.path);
-	kfree(dir);
+	if (match)
+		kfree_rcu(match, rcu);
+	kfree_rcu(dir, rcu);
+}
+
+static void rule_release(struct config_item *item)
+{
+	rule_free(container_of(item, struct rule_dir, item));
 }
 
 static struct configfs_item_operations rule_item_ops = {
@@ -376,11 +352,15 @@ static struct config_item *rules_make_item(struct config_group *parent,
 		kfree(dir);
 		return ERR_PTR(sol_no_memory(name));
 	}
-	config_item_init_type_name(&dir->item, name, &rule_type);
-	dir->rule.name = config_item_name(&dir->item);
+	strscpy(dir->rule.name, name, sizeof(dir->rule.name));
 	dir->rule.colors = 1;
 	dir->rule.exhaust = SOL_GROW;
-	sol_rule_add(&dir->rule);
+	err = sol_rule_add(&dir->rule);
+	if (err) {
+		rule_free(dir);
+		return ERR_PTR(err);
+	}
+	config_item_init_type_name(&dir->item, name, &rule_type);
 	sol_status_ok();
 	return &dir->item;
 }

@@ -46,13 +46,12 @@ struct sol_quota *sol_quota_new(void)
 
 struct sol_quota *sol_quota_get(struct sol_quota *quota)
 {
-	kref_get(&quota->ref);
-	return quota;
+	return kref_get_unless_zero(&quota->ref) ? quota : NULL;
 }
 
 static void quota_free(struct kref *ref)
 {
-	kfree(container_of(ref, struct sol_quota, ref));
+	kfree_rcu(container_of(ref, struct sol_quota, ref), rcu);
 }
 
 void sol_quota_put(struct sol_quota *quota)

@@ -16,6 +16,7 @@ struct sol_group;
 /**
  * struct sol_quota - limits of a rule; its groups refer to it and may outlive it
  * @ref: the rule and these groups
+ * @rcu: delays the freeing
  * @limit: bank sets of all its groups together; 0: half of the machine's
  * @user_limit: of all groups that any rule made for one user; 0: a quarter of
  *	the machine's. Root has none
@@ -23,13 +24,14 @@ struct sol_group;
  */
 struct sol_quota {
 	struct kref ref;
+	struct rcu_head rcu;
 	u32 limit;
 	u32 user_limit;
 	atomic64_t limited;
 };
 
 struct sol_quota *sol_quota_new(void);
-struct sol_quota *sol_quota_get(struct sol_quota *quota);
+struct sol_quota *sol_quota_get(struct sol_quota *quota);	/* under RCU; NULL: it ended */
 void sol_quota_put(struct sol_quota *quota);	/* NULL: nothing */
 
 /* The limits as they are set, or their defaults, which are @colors at least. */

@@ -11,14 +11,16 @@
  * Differs from the paper: the path is a glob in a rule, and the user need not register
  * if the rule names it.
  *
- * Locking: rule_mutex guards the rules and registered users. Every exec takes it, so that
- * nothing under it waits for other CPUs or for sol_group_mutex.
+ * Locking: rule_mutex for who changes the rules and registered users. Readers use RCU: any
+ * user executes programs and reads the files of rules, on a CPU where it may be stopped for as
+ * long as others like, and no exec waits for another user.
  */
 #include <linux/cred.h>
 #include <linux/dcache.h>
 #include <linux/fs.h>
 #include <linux/fs_struct.h>
 #include <linux/glob.h>
+#include <linux/rculist.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
@@ -38,6 +40,7 @@
 /* A user who registered with CAMC's mmap() call. */
 struct coloring_user {
 	struct list_head link;
+	struct rcu_head rcu;
 	kuid_t uid;
 	kuid_t by;	/* sol_quota_uid() of who registered it */
 	u32 colors;
@@ -55,33 +58,93 @@ static u64 last_serial;
 
 /* ---- The list of rules ---- */
 
-void sol_rule_lock(void)
+/* What @rule matches, for who holds the mutex. */
+static const struct sol_rule_match *match_of(const struct sol_rule *rule)
 {
-	mutex_lock(&rule_mutex);
+	return rcu_dereference_protected(rule->match, lockdep_is_held(&rule_mutex));
 }
 
-void sol_rule_unlock(void)
+static int replace(struct sol_rule *rule, enum sol_rule_who who, kuid_t uid,
+		   const char *path, size_t len)
 {
-	mutex_unlock(&rule_mutex);
+	struct sol_rule_match *match = kmalloc(struct_size(match, path, len + 1), GFP_KERNEL);
+
+	if (!match)
+		return sol_no_memory(rule->name);
+	match->who = who;
+	match->uid = uid;
+	memcpy(match->path, path, len);
+	match->path[len] = 0;
+	match = rcu_replace_pointer(rule->match, match, lockdep_is_held(&rule_mutex));
+	if (match)
+		kfree_rcu(match, rcu);
+	return 0;
 }
 
-void sol_rule_add(struct sol_rule *rule)
+int sol_rule_add(struct sol_rule *rule)
 {
+	int err;
+
 	mutex_lock(&rule_mutex);
-	rule->serial = ++last_serial;
-	get_fs_root(current->fs, &rule->root);
-	list_add_tail(&rule->link, &rules);
-	n_rules++;
+	err = replace(rule, SOL_RULE_NOBODY, INVALID_UID, "", 0);
+	if (!err) {
+		rule->serial = ++last_serial;
+		get_fs_root(current->fs, &rule->root);
+		list_add_tail_rcu(&rule->link, &rules);
+		WRITE_ONCE(n_rules, n_rules + 1);
+	}
 	mutex_unlock(&rule_mutex);
+	return err;
 }
 
 void sol_rule_del(struct sol_rule *rule)
 {
 	mutex_lock(&rule_mutex);
-	list_del(&rule->link);
-	n_rules--;
+	list_del_rcu(&rule->link);
+	WRITE_ONCE(n_rules, n_rules - 1);
 	mutex_unlock(&rule_mutex);
+	/* An exec that still sees it compares with its address only. */
 	path_put(&rule->root);
+}
+
+int sol_rule_set_user(struct sol_rule *rule, enum sol_rule_who who, kuid_t uid)
+{
+	const char *path;
+	int err;
+
+	mutex_lock(&rule_mutex);
+	path = match_of(rule)->path;
+	err = replace(rule, who, uid, path, strlen(path));
+	mutex_unlock(&rule_mutex);
+	return err;
+}
+
+int sol_rule_set_path(struct sol_rule *rule, const char *path, size_t len)
+{
+	const struct sol_rule_match *match;
+	int err;
+
+	mutex_lock(&rule_mutex);
+	match = match_of(rule);
+	err = replace(rule, match->who, match->uid, path, len);
+	mutex_unlock(&rule_mutex);
+	return err;
+}
+
+int sol_rule_enable(struct sol_rule *rule, bool on)
+{
+	const struct sol_rule_match *match;
+	int err = 0;
+
+	mutex_lock(&rule_mutex);
+	match = match_of(rule);
+	if (on && (match->who == SOL_RULE_NOBODY || !*match->path))
+		err = sol_deny(-EINVAL, "enabled: the rule needs %s first",
+			       *match->path ? "uid" : "path");
+	else
+		WRITE_ONCE(rule->enabled, on);
+	mutex_unlock(&rule_mutex);
+	return err;
 }
 
 u32 sol_rule_count(void)
@@ -95,7 +158,7 @@ static struct coloring_user *user_find(kuid_t uid)
 {
 	struct coloring_user *user;
 
-	list_for_each_entry(user, &users, link)
+	list_for_each_entry_rcu(user, &users, link, lockdep_is_held(&rule_mutex))
 		if (uid_eq(user->uid, uid))
 			return user;
 	return NULL;
@@ -130,16 +193,16 @@ static int user_add(kuid_t uid, u32 n)
 	user->uid = uid;
 	user->by = by;
 	user->colors = n;
-	list_add(&user->link, &users);
+	list_add_rcu(&user->link, &users);
 	n_users++;
 	return 0;
 }
 
 static void user_del(struct coloring_user *user)
 {
-	list_del(&user->link);
+	list_del_rcu(&user->link);
 	n_users--;
-	kfree(user);
+	kfree_rcu(user, rcu);
 }
 
 /* Has the machine @n colours? If it gets another map later, its assignments tell. */
@@ -170,7 +233,7 @@ static int user_register(kuid_t uid, u32 n)
 	}
 	if (!user)
 		return user_add(uid, n);
-	user->colors = n;
+	WRITE_ONCE(user->colors, n);
 	return 0;
 }
 
@@ -198,21 +261,36 @@ u32 sol_rule_registered(void)
 	return READ_ONCE(n_users);
 }
 
-/* ---- Matching ---- */
+/* ---- Matching: under RCU ---- */
+
+/**
+ * struct program - what is executed
+ * @given: its name as given
+ * @path: of the file
+ * @root: the root directory of the current task
+ * @buf: of PATH_MAX bytes
+ */
+struct program {
+	const char *given;
+	const struct path *path;
+	struct path root;
+	char *buf;
+};
 
 /* Bank sets for the current user by @rule; 0: not for this user. */
-static u32 rule_colors(const struct sol_rule *rule)
+static u32 rule_colors(const struct sol_rule *rule, const struct sol_rule_match *match)
 {
 	struct coloring_user *user;
+	u32 colors = READ_ONCE(rule->colors);
 
-	switch (rule->who) {
+	switch (match->who) {
 	case SOL_RULE_ANY:
-		return rule->colors;
+		return colors;
 	case SOL_RULE_UID:
-		return uid_eq(rule->uid, current_uid()) ? rule->colors : 0;
+		return uid_eq(match->uid, current_uid()) ? colors : 0;
 	case SOL_RULE_REGISTERED:
 		user = user_find(current_uid());
-		return user ? user->colors : 0;
+		return user ? READ_ONCE(user->colors) : 0;
 	default:
 		return 0;
 	}
@@ -223,66 +301,72 @@ static u32 rule_colors(const struct sol_rule *rule)
  * to the caller what it meant to the rule's maker, and must not lead elsewhere (a
  * glob's * takes slashes and dots).
  */
-static bool given_matches(const struct sol_rule *rule, const char *given)
+static bool given_matches(const struct sol_rule *rule, const char *glob,
+			  const struct program *p)
 {
-	struct path root;
-	bool same;
-
-	if (*given != '/' || strstr(given, "/../") || strstr(given, "/./") ||
-	    !glob_match(rule->path, given))
-		return false;
-	get_fs_root(current->fs, &root);
-	same = path_equal(&root, &rule->root);
-	path_put(&root);
-	return same;
+	return *p->given == '/' && !strstr(p->given, "/../") && !strstr(p->given, "/./") &&
+	       path_equal(&p->root, &rule->root) && glob_match(glob, p->given);
 }
 
 /*
  * Does the file's path match, as the rule's maker sees it? A file that can't be reached
  * from the maker's root, such as one of a container, has no such path.
  */
-static bool path_matches(const struct sol_rule *rule, const struct path *path,
-			 char *buf)
+static bool path_matches(const struct sol_rule *rule, const char *glob,
+			 const struct program *p)
 {
-	char *seen = static_call(sol_path_below)(path, &rule->root, buf,
-						 PATH_MAX);
+	char *seen = static_call(sol_path_below)(p->path, &rule->root, p->buf, PATH_MAX);
 
-	return !IS_ERR_OR_NULL(seen) && glob_match(rule->path, seen);
+	return !IS_ERR_OR_NULL(seen) && glob_match(glob, seen);
 }
 
-/* The first enabled rule for this user and path, and how many bank sets. */
-static struct sol_rule *rule_match(const char *given, const struct path *path,
-				   char *buf, u32 *colors)
+/* How many bank sets @rule grants to the current user's program; 0: it does not match. */
+static u32 rule_match(const struct sol_rule *rule, const struct program *p)
 {
-	struct sol_rule *rule;
+	const struct sol_rule_match *match = rcu_dereference(rule->match);
+	u32 colors = READ_ONCE(rule->enabled) ? rule_colors(rule, match) : 0;
 
-	list_for_each_entry(rule, &rules, link) {
-		if (!rule->enabled)
-			continue;
-		*colors = rule_colors(rule);
-		if (*colors && (path_matches(rule, path, buf) ||
-				given_matches(rule, given)))
-			return rule;
-	}
-	return NULL;
+	if (colors && (path_matches(rule, match->path, p) ||
+		       given_matches(rule, match->path, p)))
+		return colors;
+	return 0;
+}
+
+/* The grant of @rule; of none if it ends just now. */
+static struct sol_rule_grant grant_of(const struct sol_rule *rule, u32 colors)
+{
+	struct sol_rule_grant grant = {
+		.colors = colors,
+		.exhaust = READ_ONCE(rule->exhaust),
+		.realtime = READ_ONCE(rule->realtime),
+		.quota = sol_quota_get(rule->quota),
+	};
+
+	if (grant.quota)
+		grant.serial = rule->serial;
+	strscpy(grant.name, rule->name, sizeof(grant.name));
+	return grant;
 }
 
 struct sol_rule_grant sol_rule_find(const char *given, const struct path *path,
 				    char *buf)
 {
+	struct program p = { .given = given, .path = path, .buf = buf };
 	struct sol_rule_grant grant = { 0 };
 	struct sol_rule *rule;
+	u32 colors;
 
-	mutex_lock(&rule_mutex);
-	rule = rule_match(given, path, buf, &grant.colors);
-	if (rule) {
-		grant.serial = rule->serial;
-		grant.exhaust = rule->exhaust;
-		grant.realtime = rule->realtime;
-		grant.quota = sol_quota_get(rule->quota);
-		strscpy(grant.name, rule->name, sizeof(grant.name));
+	get_fs_root(current->fs, &p.root);
+	rcu_read_lock();
+	list_for_each_entry_rcu(rule, &rules, link) {
+		colors = rule_match(rule, &p);
+		if (colors)
+			grant = grant_of(rule, colors);
+		if (grant.serial)
+			break;
 	}
-	mutex_unlock(&rule_mutex);
+	rcu_read_unlock();
+	path_put(&p.root);
 	return grant;
 }
 
@@ -290,12 +374,14 @@ static void rule_count(u64 serial, bool refused)
 {
 	struct sol_rule *rule;
 
-	mutex_lock(&rule_mutex);
-	list_for_each_entry(rule, &rules, link)
+	rcu_read_lock();
+	list_for_each_entry_rcu(rule, &rules, link)
 		if (rule->serial == serial)
-			*(refused ? &rule->refused : &rule->matched) += 1;
-	mutex_unlock(&rule_mutex);
+			atomic64_inc(refused ? &rule->refused : &rule->matched);
+	rcu_read_unlock();
 }
+
+/* ---- Granting ---- */
 
 /* A group with free colours, one reference; or an ERR_PTR, words. */
 static struct sol_group *group_new(const struct sol_rule_grant *grant)
@@ -322,10 +408,7 @@ static struct sol_group *group_new(const struct sol_rule_grant *grant)
 	return ERR_PTR(err);
 }
 
-/*
- * As above, and counted. Colours are sought without the mutex, which every exec
- * takes: that may last.
- */
+/* As above, and counted. Seeking colours may last. */
 struct sol_group *sol_rule_group(const struct sol_rule_grant *grant)
 {
 	struct sol_group *group = group_new(grant);

@@ -3,8 +3,10 @@
 #ifndef SOLOIST_RULE_H
 #define SOLOIST_RULE_H
 
+#include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/path.h>
+#include <linux/rcupdate.h>
 #include <linux/uidgid.h>
 
 #include "../group/group.h"
@@ -17,17 +19,29 @@ enum sol_rule_who {
 };
 
 /**
- * struct sol_rule - one rule; guarded by sol_rule_lock()
- * @link: list of all
- * @serial: of no other rule since load
- * @root: its maker's root directory; paths are below that
+ * struct sol_rule_match - whom and what a rule matches; replaced as a whole
+ * @rcu: delays the freeing
  * @who: users that it is for
  * @uid: the user, if @who is SOL_RULE_UID
- * @path: glob; NULL: not said yet
+ * @path: glob; "": not said yet
+ */
+struct sol_rule_match {
+	struct rcu_head rcu;
+	enum sol_rule_who who;
+	kuid_t uid;
+	char path[];
+};
+
+/**
+ * struct sol_rule - one rule, which execs read under RCU
+ * @link: list of all
+ * @serial: of no other rule since load
+ * @root: its maker's root directory, to compare with; paths are below that
+ * @match: whom and what it matches, from sol_rule_add() on
  * @colors: bank sets for each process
  * @exhaust: enum sol_exhaust of its groups
  * @realtime: kept apart by controller
- * @enabled: needs @who and @path
+ * @enabled: it says whom and what
  * @matched: processes that got colours
  * @refused: processes that no colours were free for
  * @quota: what all its processes, and all of one user, may have
@@ -37,25 +51,33 @@ struct sol_rule {
 	struct list_head link;
 	u64 serial;
 	struct path root;
-	enum sol_rule_who who;
-	kuid_t uid;
-	char *path;
+	struct sol_rule_match __rcu *match;
 	u32 colors;
 	u8 exhaust;
 	bool realtime;
 	bool enabled;
-	u64 matched;
-	u64 refused;
+	atomic64_t matched;
+	atomic64_t refused;
 	struct sol_quota *quota;
-	const char *name;
+	char name[SOL_GROUP_NAME];
 };
 
-/* Lock all rules, to read or write one. May sleep. */
-void sol_rule_lock(void);
-void sol_rule_unlock(void);
+/**
+ * sol_rule_add() - execs ask a rule from now on
+ * @rule: of nobody and no path yet
+ *
+ * Return: 0; -ENOMEM and words.
+ */
+int sol_rule_add(struct sol_rule *rule);
 
-void sol_rule_add(struct sol_rule *rule);
+/* None asks @rule any more, but such as do already: it is freed a grace period later. */
 void sol_rule_del(struct sol_rule *rule);
+
+/* Set what @rule matches, or whether it does. Return: 0; -ENOMEM or -EINVAL and words. */
+int sol_rule_set_user(struct sol_rule *rule, enum sol_rule_who who, kuid_t uid);
+int sol_rule_set_path(struct sol_rule *rule, const char *path, size_t len);
+int sol_rule_enable(struct sol_rule *rule, bool on);
+
 u32 sol_rule_count(void);
 
 /* CAMC: @n colours per process for user @uid, 0: no more. 0 or -ENOSPC. */
