@@ -48,6 +48,18 @@ struct binding *sol_binding_for(u16 id)
 	return NULL;
 }
 
+bool sol_binding_is_else(struct task_struct *task, u16 id)
+{
+	const struct binding *b;
+	bool is;
+
+	rcu_read_lock();
+	b = sol_binding_of(task);
+	is = b && sol_binding_is_root(b) && b->group->id == id;
+	rcu_read_unlock();
+	return is;
+}
+
 bool sol_binding_changes(const struct binding *b, u16 id)
 {
 	if (b && b->group->id == id)

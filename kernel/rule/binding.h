@@ -51,6 +51,9 @@ struct binding *sol_binding_for(u16 id);
 /* The binding of @path, or NULL. sol_bindings_mutex. */
 struct binding *sol_binding_at(const char *path);
 
+/* Is @task in group @id as one of everything else: for no cgroup nearer than the root? */
+bool sol_binding_is_else(struct task_struct *task, u16 id);
+
 /* Shall a task of group @id be in @b's, NULL: in none, for its cgroup is? RCU. */
 bool sol_binding_changes(const struct binding *b, u16 id);
 

@@ -15,7 +15,8 @@
  * know.
  *
  * Differs from the paper: children that execute a program which no rule matches stay in
- * their parent's group. A task in a group that was made by hand stays there.
+ * their parent's group. A task in a group that was made by hand stays there, unless it is
+ * there as one of everything else: that group has what no rule took.
  *
  * Locking: tries_lock guards the list of execs under way. Unloading waits by an SRCU of
  * this file, since sol_lists_users may be waited for under sol_group_mutex.
@@ -34,6 +35,7 @@
 #include "../group/member.h"
 #include "../hook/hook.h"
 #include "../palette/quota.h"
+#include "binding.h"
 #include "rule.h"
 
 /* An exec under way; whether it succeeds is not known yet. */
@@ -130,13 +132,18 @@ static struct sol_rule_grant exec_grant(const struct linux_binprm *bprm,
 	return grant;
 }
 
-/* A task in a group that someone made by hand stays there. */
+/* May a rule take the current task out of @before, NULL: none? */
+static bool may_take(const struct sol_group *before)
+{
+	return !before || before->implicit || sol_binding_is_else(current, before->id);
+}
+
 static void exec_path(const struct linux_binprm *bprm, const struct path *path)
 {
 	struct sol_group *before = sol_member_group(current);
 	struct sol_rule_grant grant = { 0 };
 
-	if (!before || before->implicit)
+	if (may_take(before))
 		grant = exec_grant(bprm, path);
 	if (grant.serial)
 		exec_join(&grant, before);

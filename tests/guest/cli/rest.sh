@@ -18,6 +18,33 @@ hand=$!
 executes $before sleep
 soloist group set rt --pid $hand >/dev/null
 
+# A rule asks for the programs of its tasks, and gives each a set of its own.
+counts() { sed -n "s/^$1 //p" $root/rules/nap/stats; }
+run_as() {
+	"$PWD/$1" 1000 &
+	pid=$!
+	executes $pid "${2-$1}"
+}
+cp "$(command -v sleep)" nap
+echo 'exec sleep 1000' >plain
+chmod 755 plain
+soloist rule add nap --path "$PWD/[np]*" >/dev/null
+soloist group create rest --bank-sets 0-2 --everything-else >/dev/null
+run_as nap
+same ruled "$(counts matched)" 1
+is_out ruled-is-not-in rest $pid
+case $(soloist group list | sed -n 's/^nap#[0-9]* *\([^ ]*\) .*/\1/p') in
+'' | [0-3]) fail ruled-own-set "$(soloist group list)" ;;
+*) ok ruled-own-set ;;
+esac
+kill $pid
+# No program, which the kernel says after the rule: the shell reads it.
+run_as plain sleep
+same failed-asked "$(counts matched)" 2
+is_in failed-comes-back rest $pid
+kill $pid
+soloist group rm rest
+
 expect create 0 soloist group create rest --everything-else
 same all-but-exclusive "$(cat $root/groups/rest/bank_set)" 0-2,4-31
 same spills "$(cat $root/groups/rest/exhaust) $(cat $root/groups/rest/cgroup)" "spill everything-else"
@@ -60,6 +87,15 @@ if [ -e $cg/cgroup.procs ]; then
 	soloist group rm --force part
 	rmdir $cg/part 2>/dev/null
 fi
+
+# Where no set is free a rule's program stays.
+soloist group set rest --bank-sets 0-2,4-31 >/dev/null
+refused=$(counts refused)
+run_as nap
+is_in none-free-stays rest $pid
+same none-free "$(counts refused)" $((refused + 1))
+kill $pid
+soloist rule rm nap
 
 expect rm 0 soloist group rm rest
 sleep 1000 &
