@@ -49,14 +49,15 @@
 
 static noinline u16 remote_group(const struct mm_struct *mm)
 {
-	u16 id = group_id_of_mm(mm);
-
 #ifdef CONFIG_MEMCG
-	/* An exec fills the new address space before it becomes ours. */
-	if (!id && rcu_access_pointer(mm->owner) == current)
-		id = group_id_of(current);
+	/*
+	 * An exec fills the new address space before it becomes ours. Some kernels have copied
+	 * the old one's flags to it, and with them its group.
+	 */
+	if (rcu_access_pointer(mm->owner) == current)
+		return group_id_of(current);
 #endif
-	return id;
+	return group_id_of_mm(mm);
 }
 
 /*

@@ -33,6 +33,8 @@ soloist group create rest --bank-sets 0-2 --everything-else >/dev/null
 run_as nap
 same ruled "$(counts matched)" 1
 is_out ruled-is-not-in rest $pid
+soloist verify $pid --strict >/dev/null && ok ruled-in-color ||
+	fail ruled-in-color "$(soloist verify $pid --summary)"
 case $(soloist group list | sed -n 's/^nap#[0-9]* *\([^ ]*\) .*/\1/p') in
 '' | [0-3]) fail ruled-own-set "$(soloist group list)" ;;
 *) ok ruled-own-set ;;
