@@ -389,9 +389,11 @@ noinline struct page *sol_request_slow(struct sol_request *rq)
 	rq->cpuset = NULL;
 	/*
 	 * A group that was removed meanwhile has no colours any more. It is not
-	 * exhausted: any page will do now.
+	 * exhausted: any page will do now. Nor is that of a task which looked no
+	 * further because it is about to end.
 	 */
-	if (!page && ask_group(rq, &cells) && !rq->target)
+	if (!page && ask_group(rq, &cells) && !rq->target &&
+	    !fatal_signal_pending(current))
 		note_exhausted(rq, none_allowed);
 	ns = local_clock() - begin;
 	sol_group_add_to(rq->id, fault[sol_time_order(ns)], 1);

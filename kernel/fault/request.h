@@ -62,7 +62,7 @@ int sol_request_nearest(const struct sol_request *rq);
  * Sleeps if ->gfp allows it. Return: a page with one reference, or NULL. Then the
  * group is exhausted: that is counted, and ->exhaust is the group's policy after
  * growing failed; or the group does not colour: ->exhaust is SOL_SPILL, and nothing
- * is counted.
+ * is counted. Nor is anything if a signal ends the current task.
  */
 struct page *sol_request_slow(struct sol_request *rq);
 

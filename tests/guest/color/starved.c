@@ -2,7 +2,7 @@
 /*
  * Supply gets no CPU for longer than a task waits for its answers. That says nothing of the
  * colours: tasks get their pages when supply runs again, those too whose frames others take
- * first.
+ * first. Nor does the end of a task that is killed while it waits.
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define PAGES		1024
 #define SPINS_ON	1
 #define SECONDS		12	/* 8 answers are waited for, a second each */
 #define MEMBERS		16
@@ -77,13 +78,65 @@ static void spin(int ready)
 	_exit(0);
 }
 
+#define KILLED	"groups/killed/stats"
+
+/* A member of another group, with page tables but few pages, which waits for @go. */
+static pid_t victim(const int go[2])
+{
+	int ready[2], i;
+	pid_t pid;
+	char c;
+
+	guest_group("killed", "6");
+	if (pipe(ready) || guest_write("groups/killed/exhaust", "fail"))
+		guest_die("exhaust: %s", guest_status());
+	pid = fork();
+	if (!pid) {
+		char *p = guest_member_memory("killed", PAGES * GUEST_PAGE);
+
+		for (i = 0; i < PAGES; i += 256)
+			p[i * GUEST_PAGE] = 1;
+		p[(PAGES - 1) * GUEST_PAGE] = 1;
+		if (write(ready[1], "", 1) == 1 && read(go[0], &c, 1) == 1)
+			guest_touch(p, PAGES * GUEST_PAGE);
+		_exit(1);
+	}
+	close(ready[1]);
+	if (read(ready[0], &c, 1) != 1)
+		guest_die("the victim");
+	close(ready[0]);
+	return pid;
+}
+
+/* @pid, which may go on now, is killed while it waits for supply: that exhausts no colour. */
+static void kill_waiting(pid_t pid, const int go[2])
+{
+	long long waited = guest_stat(KILLED, "waited"), n;
+	long long before = guest_stat(KILLED, "exhausted") + guest_stat(KILLED, "spilled");
+	int status = 0;
+
+	if (write(go[1], "", 1) != 1)
+		guest_die("pipe");
+	while (guest_stat(KILLED, "waited") == waited && !waitpid(pid, &status, WNOHANG))
+		usleep(1000);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	guest_check(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "killed-while-it-waits",
+		    "status %#x", status);
+	n = guest_stat(KILLED, "exhausted") + guest_stat(KILLED, "spilled") - before;
+	guest_check(!n, "killed-exhausts-nothing", "exhausted and spilled count %lld more", n);
+}
+
 static int starve(void)
 {
-	pid_t spinner, member[MEMBERS];
-	int ready[2], status, spun, bad = 0, i;
+	pid_t spinner, killed, member[MEMBERS];
+	int ready[2], go[2], status, spun, bad = 0, i;
 	char c;
 
 	guest_run_on(0);
+	if (pipe(go))
+		guest_die("pipe");
+	killed = victim(go);
 	guest_group("starved", "5");
 	guest_write("lists", "drain");
 	if (guest_write("groups/starved/exhaust", "fail"))
@@ -105,6 +158,7 @@ static int starve(void)
 			    256 * GUEST_PAGE);
 		_exit(0);
 	}
+	kill_waiting(killed, go);
 	for (i = 0; i < MEMBERS; i++) {
 		waitpid(member[i], &status, 0);
 		bad += status != 0;
@@ -117,6 +171,7 @@ static int starve(void)
 		waitpid(spinner, NULL, 0);
 	}
 	guest_ungroup("starved");
+	guest_ungroup("killed");
 	return guest_exit();
 }
 
