@@ -10,7 +10,8 @@
  * Pages in colour are left alone, and so are unevictable ones, and those of tasks on
  * isolated CPUs: to move them would interrupt these, and nobody asked for that. (Evict,
  * when asked, moves them: migrate/evict.c.) A huge page moves as a whole, to another
- * huge block, unless it may be in the colours of its task (huge.c).
+ * huge block, unless it may be in the colours of its task (huge.c). If no such block is
+ * free, migrate_pages() splits it: its task has slower memory then, but the group has some.
  *
  * Pages of several cells are gathered and move together. Before that we adopt their
  * frames: the store counts them as in use, by nobody's group. So a frame that comes free
