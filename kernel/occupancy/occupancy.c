@@ -28,7 +28,7 @@
 #include "occupancy.h"
 #include "sweep.h"
 
-/* Regions of 1024 frames that a sample has at most: 16 GiB of memory. */
+/* Regions of 1024 frames that a sample has at most: 16 GiB of 4 KiB pages. */
 static uint occupancy_sample = 4096;
 module_param(occupancy_sample, uint, 0600);
 MODULE_PARM_DESC(occupancy_sample, "for tests: regions of 1024 frames that a read of occupancy looks at, at most");

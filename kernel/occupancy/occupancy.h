@@ -50,7 +50,7 @@ struct sol_occupancy {
  * @group: a group that exists
  * @dir: its directory
  * @all: look at all frames, however long that takes; else at 4 Mi of the machine's at most
- *	(16 GiB), a sample of a larger one
+ *	(16 GiB of 4 KiB pages), a sample of a larger one
  * @o: becomes the answer; no frames if the group does not colour
  *
  * In the caller's time; may sleep. Memory changes meanwhile: each frame is counted as it

@@ -7,8 +7,8 @@
  * region, and asks for each frame whether its cell is one of the set. That is 10 ns or
  * so for each frame of the machine, however many cells there are.
  *
- * A sweep may look at one region of so many. The region is another one of each stretch,
- * so that a pattern in memory with the stretch's period does not deceive it.
+ * A sweep may look at one region of so many that have memory. The region is another one of
+ * each stretch, so that a pattern in memory with the stretch's period does not deceive it.
  *
  * Locking: sol_group_mutex while the colours are noted. A section of the lists for the
  * frames of a region, since their memory may go offline (keep/unplug.c); it ends where a
@@ -21,6 +21,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "../frames/array.h"
 #include "../frames/store.h"
 #include "../group/group.h"
 #include "../hook/hook.h"
@@ -70,15 +71,36 @@ bool sol_sweep_has(const struct sol_sweep *sweep, u64 pfn)
 	return cell != SOL_NO_CELL && test_bit(cell, sweep->cells);
 }
 
-u64 sol_sweep_regions(void)
+/* The first region with memory from @region on; past the last one: there is none. */
+static u64 next_region(u64 region)
 {
-	return DIV_ROUND_UP((u64)sol_store.n_frames, REGION);
+	u64 n = DIV_ROUND_UP((u64)sol_store.n_frames, REGION);
+
+	for (; region < n && !sol_array_has(region << REGION_ORDER); region++)
+		cond_resched();
+	return region;
 }
 
-/* The region of the stretch that begins at @from. */
-static u64 region_of(u64 from, u32 one_of)
+#define for_each_region(region)						\
+	for (region = next_region(0);					\
+	     region << REGION_ORDER < sol_store.n_frames;		\
+	     region = next_region(region + 1))
+
+u64 sol_sweep_regions(void)
 {
-	return one_of > 1 ? from + hash_64(from, 32) % one_of : from;
+	u64 region, n = 0;
+
+	for_each_region(region)
+		n++;
+	return n;
+}
+
+/* Is the @i-th region the one of its stretch? */
+static bool is_drawn(u64 i, u32 one_of)
+{
+	u32 at = i % one_of;
+
+	return at == hash_64(i - at, 32) % one_of;
 }
 
 /* Visit frames from *@pfn on, until the visitor rests. All are online, or none. */
@@ -114,15 +136,19 @@ static int sweep_region(struct sol_sweep *sweep, u64 region)
 
 int sol_sweep_run(struct sol_sweep *sweep)
 {
-	u64 n = sol_sweep_regions(), from;
 	u32 one_of = max(sweep->one_of, 1u);
-	int ret = 0;
+	u64 region, i = 0;
+	int ret;
 
-	for (from = 0; from < n && !ret; from += one_of) {
-		ret = sweep_region(sweep, region_of(from, one_of));
+	for_each_region(region) {
+		if (!is_drawn(i++, one_of))
+			continue;
+		ret = sweep_region(sweep, region);
 		cond_resched();
 		if (!ret)
 			ret = sweep->over(sweep->ctx);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return 0;
 }

@@ -12,7 +12,7 @@ struct sol_group;
 /**
  * struct sol_sweep - a sweep over frames of a group's colours
  * @cells: bitmap by cell of the colours; sol_sweep_begin() makes it
- * @one_of: look at one region of so many; 0 or 1: at all
+ * @one_of: look at one region with memory of so many; 0 or 1: at all
  * @visit: called for each frame, preemption on, in a section of the lists, so that the
  *	frame's memory stays. SOL_SWEEP_RESTS: @rest is called before the next one; below
  *	0: ends the sweep
@@ -53,7 +53,7 @@ bool sol_sweep_has(const struct sol_sweep *sweep, u64 pfn);
  */
 int sol_sweep_run(struct sol_sweep *sweep);
 
-/* Regions of the machine's memory, those without memory included. */
+/* Regions of the machine's memory; holes between them do not count. */
 u64 sol_sweep_regions(void);
 
 #endif /* SOLOIST_SWEEP_H */
