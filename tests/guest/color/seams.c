@@ -2,10 +2,11 @@
 /*
  * A map of many ranges, some too short for the equations to be solved, and one beyond
  * the machine's memory: refilling goes over all seams, finds frames of the right colour
- * only, and comes to an end.
+ * only, comes to an end, and leaves the kernel its last reserves.
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
+#include "../lib/kernel.h"
 
 #include <signal.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #define MiB	(1ul << 20)
 #define BYTES	(32 * MiB)
 #define PARTS	24ull
+#define BELOW_LOW_KIB	1024
 /* In the emulated machine's map each node has 16 bank sets: these are of nodes 0 and 2. */
 #define SET	"1"
 #define FAR_SET	"33"
@@ -97,6 +99,20 @@ static void not_all(const char *map)
 		    guest_read("lists"));
 }
 
+/* Lists of all that is free leave each zone its low watermark; then others take what they need. */
+static void last_reserves(void)
+{
+	long long below;
+	int err = guest_write("lists", "all");
+
+	below = kernel_below_low() * GUEST_PAGE / 1024;
+	printf("# %lld frames are listed; a zone is %lld KiB below its low watermark\n",
+	       guest_stat("stats", "listed"), below);
+	guest_check(!err && below <= BELOW_LOW_KIB, "last-reserves-are-left",
+		    "returned %d, %lld KiB are not there", err, below);
+	guest_write("lists", "drain");
+}
+
 int main(void)
 {
 	static char before[65536], copy[65536], text[65536];
@@ -133,5 +149,6 @@ int main(void)
 	err = guest_take_map(before);
 	guest_check(!err && !strcmp(before, guest_read("map")), "map-is-put-back", "returned %d, %s",
 		    err, guest_status());
+	last_reserves();
 	return guest_exit();
 }

@@ -68,6 +68,31 @@ static inline long long kernel_watermarks(const char *which, int node)
 	return pages * (sysconf(_SC_PAGESIZE) >> 10);
 }
 
+/*
+ * How far the free memory of a zone is below its low watermark, pages: the largest of all
+ * zones, 0: none is. Memory of CMA does not count, since it is free for movable pages alone.
+ */
+static inline long long kernel_below_low(void)
+{
+	FILE *f = fopen("/proc/zoneinfo", "r");
+	long long value, most = 0, low = 0, free = 0;
+	char line[256], key[32];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, " pages free %lld", &value) == 1)
+			free = value;
+		else if (sscanf(line, " %31s %lld", key, &value) != 2)
+			continue;
+		else if (!strcmp(key, "low"))
+			low = value;
+		else if (!strcmp(key, "nr_free_cma") && low - (free - value) > most)
+			most = low - (free - value);
+	}
+	if (f)
+		fclose(f);
+	return most;
+}
+
 /* MiB behind @key in /proc/meminfo. */
 static inline long meminfo(const char *key)
 {
