@@ -58,7 +58,8 @@ bool sol_refill_zone_ok(struct sol_refill *f, struct zone *zone)
 	 * kernel's own last resort (zone_watermark_fast()) ignores it, too.
 	 */
 	mark = f->hard ? zone->_watermark[WMARK_MIN] : low_wmark_pages(zone);
-	mark += zone->lowmem_reserve[ZONE_NORMAL] + f->want;
+	/* Our frames are movable memory, from which lower zones keep a reserve. */
+	mark += zone->lowmem_reserve[ZONE_MOVABLE] + f->want;
 	/* Free memory of CMA is none that we may take: sol_block_usable(). */
 	mark += zone_page_state(zone, NR_FREE_CMA_PAGES);
 	f->zone_ok = zone_page_state(zone, NR_FREE_PAGES) > mark;
