@@ -23,6 +23,15 @@ static inline gfp_t sol_evacuate_gfp(unsigned int order, bool reclaims)
 	return order || !reclaims ? gfp & ~__GFP_DIRECT_RECLAIM : gfp;
 }
 
+/*
+ * What the callback for targets is given, and what it answers: a small page had no target.
+ */
+struct sol_evacuate_to {
+	bool reclaims;
+	bool (*may_leave_node)(struct folio *folio);
+	bool no_room;
+};
+
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
 
 typedef int sol_migrate_fn(struct list_head *from, new_folio_t new,
@@ -31,14 +40,19 @@ typedef int sol_migrate_fn(struct list_head *from, new_folio_t new,
 			   unsigned int *succeeded);
 
 static inline struct folio *sol_evacuate_target(struct folio *src,
-						unsigned long reclaims)
+						unsigned long private)
 {
+	struct sol_evacuate_to *to = (struct sol_evacuate_to *)private;
 	unsigned int order = folio_order(src);
-	gfp_t gfp = sol_evacuate_gfp(order, reclaims) | (order ? __GFP_COMP : 0);
+	gfp_t gfp = sol_evacuate_gfp(order, to->reclaims) | (order ? __GFP_COMP : 0);
+	struct folio *dst;
 
 	/* The node's clean page cache goes before a page leaves the node. */
-	return __folio_alloc_node(gfp | __GFP_THISNODE, order, folio_nid(src)) ?:
-	       __folio_alloc_node(gfp, order, folio_nid(src));
+	dst = __folio_alloc_node(gfp | __GFP_THISNODE, order, folio_nid(src));
+	if (!dst && to->may_leave_node(src))
+		dst = __folio_alloc_node(gfp, order, folio_nid(src));
+	to->no_room |= !dst && !order;
+	return dst;
 }
 
 #define SOL_EVACUATES_LARGE	true
@@ -51,13 +65,18 @@ typedef int sol_migrate_fn(struct list_head *from, new_page_t new,
 			   unsigned int *succeeded);
 
 static inline struct page *sol_evacuate_target(struct page *src,
-					       unsigned long reclaims)
+					       unsigned long private)
 {
-	gfp_t gfp = sol_evacuate_gfp(0, reclaims);
+	struct sol_evacuate_to *to = (struct sol_evacuate_to *)private;
+	gfp_t gfp = sol_evacuate_gfp(0, to->reclaims);
+	struct page *dst;
 
 	/* The node's clean page cache goes before a page leaves the node. */
-	return alloc_pages_node(page_to_nid(src), gfp | __GFP_THISNODE, 0) ?:
-	       alloc_pages_node(page_to_nid(src), gfp, 0);
+	dst = alloc_pages_node(page_to_nid(src), gfp | __GFP_THISNODE, 0);
+	if (!dst && to->may_leave_node(page_folio(src)))
+		dst = alloc_pages_node(page_to_nid(src), gfp, 0);
+	to->no_room |= !dst;
+	return dst;
 }
 
 /* A huge page would have to be prepared for its use by hand. */

@@ -34,6 +34,14 @@ static inline bool sol_task_may_use(const struct task_struct *task, int nid)
 	return !mems || node_isset(nid, *mems);
 }
 
+/* All that have memory; a hint, since its cpuset may be changing. */
+static inline bool sol_task_may_use_all(const struct task_struct *task)
+{
+	const nodemask_t *mems = sol_task_mems(task);
+
+	return !mems || nodes_subset(node_states[N_MEMORY], *mems);
+}
+
 /* Those of the current task's cpuset, which another task may be changing. */
 static inline nodemask_t sol_stable_mems(void)
 {

@@ -6,7 +6,8 @@
  * A walk over a cell's frames takes those that are free. Clean page cache that nobody
  * maps, and that was not used again of late, is dropped: that costs no other frame and
  * no copy. Other page cache and the memory of uncoloured tasks migrate to wherever the
- * kernel finds room. It is compaction (mm/compaction.c), but for frames that we choose.
+ * kernel finds room; if a cpuset or a memory policy may bind it, only on its node. It is
+ * compaction (mm/compaction.c), but for frames that we choose.
  * Pages in colour are left alone, and so are unevictable ones, and those of tasks on
  * isolated CPUs: to move them would interrupt these, and nobody asked for that. (Evict,
  * when asked, moves them: migrate/evict.c.) A huge page moves as a whole, to another
@@ -31,10 +32,12 @@
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/pagemap.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmstat.h>
 
 #include "../compat/evacuate.h"
+#include "../compat/nodes.h"
 #include "../compat/zones.h"
 #include "../hook/hook.h"
 #include "cpu_list.h"
@@ -167,14 +170,58 @@ void sol_evacuate_drain_local(void)
 	migrate_enable();
 }
 
+/* More are not asked. */
+#define THREADS_ASKED	64
+
+/* Does a cpuset or a policy of one of its threads say on which nodes @mm's memory lies? */
+static bool has_nodes(struct mm_struct *mm)
+{
+	bool has = true;
+#ifdef CONFIG_MEMCG
+	struct task_struct *owner, *t;
+	int n = 0;
+
+	rcu_read_lock();
+	owner = rcu_dereference(mm->owner);
+	has = !owner || !sol_task_may_use_all(owner);
+	if (!has)
+		for_each_thread(owner, t)
+			if (READ_ONCE(t->mempolicy) || ++n > THREADS_ASKED) {
+				has = true;
+				break;
+			}
+	rcu_read_unlock();
+#endif
+	return has;
+}
+
+/* Shared memory may have a policy of its own. */
+static bool is_bound(struct vm_area_struct *vma, void *unused)
+{
+	return READ_ONCE(vma->vm_policy) ||
+	       (vma->vm_ops && vma->vm_ops->get_policy) || has_nodes(vma->vm_mm);
+}
+
+/* Migration has not locked it yet. */
+static bool may_leave_node(struct folio *folio)
+{
+	if (!folio_mapped(folio))
+		return folio_is_file_lru(folio);
+	return !sol_mappings_any(&folio->page, false, is_bound, NULL);
+}
+
 /* Our own hook lets a user's migrations pass, and these: we own the frames by now. */
 static void migrate(struct sol_evacuation *e, bool reclaims)
 {
-	static_call(sol_migrate)(&e->pages, sol_evacuate_target, NULL, reclaims,
-				 MIGRATE_ASYNC, MR_SYSCALL, NULL);
+	struct sol_evacuate_to to = { .reclaims = reclaims, .may_leave_node = may_leave_node };
+
+	static_call(sol_migrate)(&e->pages, sol_evacuate_target, NULL,
+				 (unsigned long)&to, MIGRATE_ASYNC, MR_SYSCALL, NULL);
 	static_call(sol_putback)(&e->pages);
 	INIT_LIST_HEAD(&e->pages);
 	e->isolated = false;
+	/* Without a try to reclaim it says nothing. */
+	e->no_room |= reclaims && to.no_room;
 }
 
 /* Is frame @at free and listed now? */

@@ -27,6 +27,7 @@ struct sol_evacuated {
  * @spare: an isolated CPU is there, and shall not be interrupted
  * @pages: isolated folios, to migrate
  * @isolated: there are some
+ * @no_room: a page stayed since the node had no memory for it; the caller clears it
  * @dropped: folios that left the page cache; we have their last reference
  * @n_dropped: how many
  * @frame: frames that are wanted of all these
@@ -36,6 +37,7 @@ struct sol_evacuation {
 	bool spare;
 	struct list_head pages;
 	bool isolated;
+	bool no_room;
 	struct folio *dropped[SOL_EVACUATED_MAX];
 	u32 n_dropped;
 	struct sol_evacuated frame[SOL_EVACUATED_MAX];

@@ -16,9 +16,11 @@
 #include "huge.h"
 #include "mappings.h"
 
-/* @group: u16, becomes the group of @mm. */
-static bool has_huge_in_color(struct mm_struct *mm, void *group)
+/* @group: u16, becomes the group of @vma's address space. */
+static bool has_huge_in_color(struct vm_area_struct *vma, void *group)
 {
+	struct mm_struct *mm = vma->vm_mm;
+
 	if (!sol_mm_stays(mm) || test_bit(SOL_MMF_NO_THP, sol_mm_flags(mm)))
 		return false;
 	*(u16 *)group = group_id_of_mm(mm);

@@ -28,11 +28,11 @@ bool sol_any_isolated(void)
 	return false;
 }
 
-static bool interrupts_isolated(struct mm_struct *mm, void *unused)
+static bool interrupts_isolated(struct vm_area_struct *vma, void *unused)
 {
 	int cpu;
 
-	for_each_cpu(cpu, mm_cpumask(mm))
+	for_each_cpu(cpu, mm_cpumask(vma->vm_mm))
 		if (cpu_is_isolated(cpu))
 			return true;
 	return false;

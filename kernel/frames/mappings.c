@@ -16,7 +16,7 @@ DEFINE_STATIC_CALL_NULL(sol_rmap_walk, rmap_walk_fn);
 static bool can_walk;
 
 struct question {
-	bool (*has)(struct mm_struct *mm, void *arg);
+	bool (*has)(struct vm_area_struct *vma, void *arg);
 	void *arg;
 	bool found;
 };
@@ -26,12 +26,12 @@ static bool one_mapping(struct folio *folio, struct vm_area_struct *vma,
 {
 	struct question *q = arg;
 
-	q->found = q->has(vma->vm_mm, q->arg);
+	q->found = q->has(vma, q->arg);
 	return !q->found;
 }
 
 int sol_mappings_any(struct page *page, bool wait,
-		     bool (*has)(struct mm_struct *mm, void *arg), void *arg)
+		     bool (*has)(struct vm_area_struct *vma, void *arg), void *arg)
 {
 	struct folio *folio = page_folio(page);
 	struct question q = { .has = has, .arg = arg };

@@ -5,11 +5,11 @@
 
 #include <linux/types.h>
 
-struct mm_struct;
 struct page;
+struct vm_area_struct;
 
 /**
- * sol_mappings_any() - does an address space that maps a page have a property?
+ * sol_mappings_any() - does a mapping of a page have a property?
  * @page: referenced by the caller, who does not hold its folio's lock
  * @wait: wait for the locks of the mappings, though never for the folio's: may sleep
  * @has: the property
@@ -19,7 +19,7 @@ struct page;
  * kernel, where a walk over mappings can't be had.
  */
 int sol_mappings_any(struct page *page, bool wait,
-		     bool (*has)(struct mm_struct *mm, void *arg), void *arg);
+		     bool (*has)(struct vm_area_struct *vma, void *arg), void *arg);
 
 void sol_mappings_init(void);
 

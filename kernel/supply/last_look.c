@@ -6,8 +6,8 @@
  *
  *   as it is   while a worker empties the kernel's lists of CPUs
  *   drained    they are empty
- *   reclaimed  if the node's memory is short: after the thread's own try to reclaim, so
- *              that there is room for pages that move
+ *   reclaimed  if the node's memory is short, or had no room for a page that moves: after
+ *              the thread's own try to reclaim, so that there is some
  *
  * Each stage ends after 16 GiB. The look gives way to faults of other groups after each
  * part of a cell. The group's node keeps where it was, and its next pass goes on there.
@@ -152,6 +152,7 @@ static bool stage_begin(const struct sol_pass *p, u8 stage)
 		sol_cpu_lists_flush();
 		if (sol_pass_any_listed(p))
 			return false;
+		p->evacuation->no_room = false;
 		note_drain(p);
 		queue_work(sol_unbound_wq(), &drain_work);
 		return true;
@@ -159,7 +160,7 @@ static bool stage_begin(const struct sol_pass *p, u8 stage)
 		forget_drain(p);
 		return true;
 	default:
-		if (!sol_evacuate_memory_short(p->nid))
+		if (!sol_evacuate_memory_short(p->nid) && !p->evacuation->no_room)
 			return false;
 		sol_pass_make_room(p, true);
 		return true;

@@ -3,17 +3,19 @@
  * Supply on a machine that has been running (tests/kernels runs this test on full and
  * on fragmented memory, too): a group has all memory of its colours that others can do
  * without, grows only if that does not do, and its faults do not look for it. A reserve
- * is met.
+ * is met. Memory stays on the node to which it is bound.
  */
 #define _GNU_SOURCE
 #include "../lib/guest.h"
 #include "../lib/kernel.h"
 #include "../lib/pin.h"
 
+#include <linux/mempolicy.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -228,8 +230,101 @@ static void others_come_first(void)
 	guest_ungroup("small");
 }
 
+static long node0_free(void)
+{
+	return kernel_number("/sys/devices/system/node/node0/meminfo", "Node 0 MemFree") / 1024;
+}
+
+/* A child of no group fills node 0, to which it is bound, but for @spare MiB; its memory @p. */
+static pid_t fill_node0(char *p, size_t bytes, long spare)
+{
+	unsigned long node = 1;
+	int ready[2];
+	size_t at = 0;
+	pid_t pid;
+	char c;
+
+	if (pipe(ready))
+		guest_die("pipe");
+	pid = fork();
+	if (!pid) {
+		if (syscall(SYS_mbind, p, bytes, MPOL_BIND, &node, 64, 0))
+			_exit(1);
+		/* Page cache that fills the node already goes for it. */
+		for (; at < bytes && (at < 64 * MIB || node0_free() > spare); at += MIB)
+			guest_touch(p + at, MIB);
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	close(ready[1]);
+	if (read(ready[0], &c, 1) != 1)
+		guest_die("the child that fills node 0");
+	close(ready[0]);
+	return pid;
+}
+
+/* How many pages of @pid's memory @p are on node 0, and on others. */
+static void count_nodes(pid_t pid, char *p, size_t bytes, long *here, long *elsewhere)
+{
+	static void *page[MIB / 4096];
+	static int status[MIB / 4096];
+	size_t at, i, n = MIB / GUEST_PAGE;
+
+	*here = 0;
+	*elsewhere = 0;
+	for (at = 0; at < bytes; at += MIB) {
+		for (i = 0; i < n; i++)
+			page[i] = p + at + i * GUEST_PAGE;
+		if (syscall(SYS_move_pages, pid, n, page, NULL, status, 0))
+			guest_die("move_pages");
+		for (i = 0; i < n; i++) {
+			*here += status[i] == 0;
+			*elsewhere += status[i] > 0;
+		}
+	}
+}
+
+/*
+ * A task's memory stays on the node to which it is bound, whoever wants its frames. If there
+ * is no other memory on the node, that is what is short, and not the colours.
+ */
+static void bound_memory_stays(void)
+{
+	long spare = kernel_watermarks("low", 0) / 1024 + 16, here, elsewhere;
+	size_t bytes = 4096 * MIB;
+	int status;
+	pid_t pid;
+	char *p;
+
+	if (access("/sys/devices/system/node/node1", F_OK) || node0_free() > 3072) {
+		guest_skip("supply-bound-memory-stays", "no second node, or too large a one");
+		return;
+	}
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED || madvise(p, bytes, MADV_NOHUGEPAGE))
+		guest_die("mmap");
+	pid = fill_node0(p, bytes, spare);
+	guest_group("small", "9");
+	policy("small", "grow");
+	status = writes("small", 48 * MIB);
+	count_nodes(pid, p, bytes, &here, &elsewhere);
+	printf("# the member's status %#x; %ld MiB of node 0 are free; pages on it %ld, elsewhere %ld\n",
+	       status, node0_free(), here, elsewhere);
+	guest_check(here && !elsewhere, "supply-bound-memory-stays",
+		    "%ld pages left their node, %ld are there", elsewhere, here);
+	guest_check(!stat_of("small", "grown"), "supply-full-node-grows-nothing",
+		    "%lld bank sets more", stat_of("small", "grown"));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	munmap(p, bytes);
+	guest_ungroup("small");
+}
+
 int main(void)
 {
+	bound_memory_stays();
 	others_come_first();
 	half_a_set_in_reserve();
 	one_set_will_do();
