@@ -614,6 +614,11 @@ fn at_a_terminal(run: &mut Command) -> (Child, File) {
         OwnedFd::from_raw_fd(slave)
     };
     let lead = || {
+        // What starts the tests may ignore them, as nohup(1) does: then no shell can trap them.
+        for signal in [libc::SIGHUP, libc::SIGINT] {
+            // SAFETY: no handler.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
         // SAFETY: system calls alone.
         match unsafe { libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) == 0 } {
             true => Ok(()),
