@@ -748,6 +748,7 @@ pub struct Core {
     pub weighs: bool,
     pub begun: bool,
     pub finish: bool,
+    pub missed: bool,
     pub known: bool,
     pub stopped: bool,
     pub done: bool,
@@ -780,10 +781,11 @@ const _: () = {
     ["Offset of field: Core::weighs"][::std::mem::offset_of!(Core, weighs) - 209usize];
     ["Offset of field: Core::begun"][::std::mem::offset_of!(Core, begun) - 210usize];
     ["Offset of field: Core::finish"][::std::mem::offset_of!(Core, finish) - 211usize];
-    ["Offset of field: Core::known"][::std::mem::offset_of!(Core, known) - 212usize];
-    ["Offset of field: Core::stopped"][::std::mem::offset_of!(Core, stopped) - 213usize];
-    ["Offset of field: Core::done"][::std::mem::offset_of!(Core, done) - 214usize];
-    ["Offset of field: Core::ran_on"][::std::mem::offset_of!(Core, ran_on) - 215usize];
+    ["Offset of field: Core::missed"][::std::mem::offset_of!(Core, missed) - 212usize];
+    ["Offset of field: Core::known"][::std::mem::offset_of!(Core, known) - 213usize];
+    ["Offset of field: Core::stopped"][::std::mem::offset_of!(Core, stopped) - 214usize];
+    ["Offset of field: Core::done"][::std::mem::offset_of!(Core, done) - 215usize];
+    ["Offset of field: Core::ran_on"][::std::mem::offset_of!(Core, ran_on) - 216usize];
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]

@@ -2,7 +2,7 @@
 //! removed with the value that stands for it.
 //!
 //! A signal that ends a program would leave the instance behind, so the first
-//! instance takes over SIGINT, SIGTERM and SIGHUP, but for those that are ignored: they only
+//! instance takes over SIGINT, SIGTERM and SIGHUP, but for a SIGHUP that is ignored: they only
 //! set a flag ([`ended`]), which the program's loop must read.
 
 use std::fs::{self, File, OpenOptions};
@@ -295,9 +295,10 @@ fn end_on_signals() -> Result<()> {
         let set = unsafe { libc::signal(signal, handler as libc::sighandler_t) };
         match set {
             libc::SIG_ERR => return Err(TraceError::Signal(io::Error::last_os_error())),
-            // Who started us wants that it does not end us, as nohup(1) does.
+            // Who started us wants us to outlive the terminal, as nohup(1) does. Of SIGINT a
+            // script's shell says so of all that it starts with `&`, and then sends it.
             // SAFETY: no handler.
-            libc::SIG_IGN => unsafe {
+            libc::SIG_IGN if signal == libc::SIGHUP => unsafe {
                 libc::signal(signal, libc::SIG_IGN);
             },
             _ => {}
@@ -325,17 +326,19 @@ pub fn ended() -> bool {
 mod tests {
     use super::*;
 
-    /// nohup(1) starts a program with SIGHUP ignored.
+    /// nohup(1) starts a program with SIGHUP ignored, a script's `&` with SIGINT.
     #[test]
-    fn an_ignored_signal_is_not_taken_over() {
-        // SAFETY: no handler; no other test of these signals.
-        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    fn an_ignored_hang_up_is_not_taken_over() {
+        for signal in [libc::SIGHUP, libc::SIGINT] {
+            // SAFETY: no handler; no other test of these signals.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
+        }
         assert!(end_on_signals().is_ok());
         // SAFETY: no handler.
-        let set = [libc::SIGHUP, libc::SIGTERM]
+        let set = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM]
             .map(|signal| unsafe { libc::signal(signal, libc::SIG_DFL) });
         let taken = note_end as extern "C" fn(libc::c_int) as libc::sighandler_t;
-        assert_eq!(set, [libc::SIG_IGN, taken]);
+        assert_eq!(set, [libc::SIG_IGN, taken, taken]);
     }
 
     /// From a guest, with numbers that are not 0.
