@@ -218,17 +218,29 @@ static void no_exec_waits(void)
 	rmdir(GUEST_ROOT "/rules/r");
 }
 
-/* The kernel can be told to, and back. On PREEMPT_RT its own locks would wait as well. */
+/* The kernel can be told to, and back to what it was. On PREEMPT_RT its own locks would wait as well. */
 static void while_preemptible(void)
 {
+	char modes[64] = "", mode[16] = "";
+	FILE *file;
+
 	mount("none", "/sys/kernel/debug", "debugfs", 0, NULL);
-	if (access(PREEMPT, W_OK)) {
+	file = fopen(PREEMPT, "r");
+	if (file) {
+		if (fgets(modes, sizeof(modes), file))
+			sscanf(modes, "%*[^(](%15[a-z]", mode);
+		/* The first one may be it. */
+		if (*modes == '(')
+			sscanf(modes, "(%15[a-z]", mode);
+		fclose(file);
+	}
+	if (!*mode) {
 		guest_skip("no-exec-waits", "this kernel is not preempted on demand");
 		return;
 	}
 	guest_set_kernel(PREEMPT, "full");
 	no_exec_waits();
-	guest_set_kernel(PREEMPT, "voluntary");
+	guest_set_kernel(PREEMPT, mode);
 }
 
 int main(void)
