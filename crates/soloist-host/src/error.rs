@@ -32,7 +32,7 @@ pub enum HostError {
         /// Why.
         error: Box<HostError>,
     },
-    /// What a map was loaded for was refused, and the map before can't come back.
+    /// A file was refused after its map was loaded, and the earlier map can't come back.
     #[error("{error}; but the map of {map} stays loaded: {why}")]
     MapStays {
         /// Why it was refused.

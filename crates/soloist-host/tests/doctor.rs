@@ -308,7 +308,7 @@ fn one_line_says_it_all() {
     );
 }
 
-/// What perf calls cache-misses are misses of the L2 there.
+/// On AMD's processors perf's cache-misses are misses of the L2.
 #[test]
 fn an_amd_says_what_its_misses_are() {
     let machine = good();

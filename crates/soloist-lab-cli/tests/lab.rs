@@ -290,7 +290,7 @@ fn a_number_that_varies_is_not_set() {
         said.contains("--set model.controller.bank_queue=16: nothing says \"$n\""),
         "{said}"
     );
-    // What the claims name must be there after all changes, whichever comes first.
+    // Claims are checked once all changes are made.
     let said = refused(
         dir.path(),
         &["run", "./mine.toml", "--set", "reader.name=writer"],
@@ -464,7 +464,7 @@ fn a_file_that_can_t_be_written_is_refused_before_anything_runs() {
     }
 }
 
-/// Whoever copies a built-in experiment's file has claims of their own under its name.
+/// A copy of a built-in experiment's file has claims of its own under that name.
 #[test]
 fn a_report_is_of_what_ran() {
     let dir = folder();

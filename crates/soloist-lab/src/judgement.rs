@@ -104,8 +104,8 @@ impl ScenarioOutcome {
             && same(&self.scenario, scenario)
     }
 
-    /// Judged by the claims of `known`, the built-in experiment of its name, where that was
-    /// typed and measures the same still. Whoever copies its file has claims of their own.
+    /// Judged by the claims of `known`, the built-in experiment of its name, if the user typed
+    /// that name and it still measures the same. A copy of its file keeps its own claims.
     #[must_use]
     pub fn judged_as(self, known: Scenario) -> Self {
         let unclaimed = |scenario: &Scenario| Scenario {

@@ -244,11 +244,7 @@ mod tests {
 
     use super::*;
     use crate::placement::buddy::History;
-
-    const MAP: &str = "soloist-map 1\nname short\nline 64\nllc 12 13 14 15 16\nlayout\n\
-        channel 6^16^17^18^19^20\nrank 17\nbank 15 16 18\n\
-        row 20 21 22 23 24 25 26 19\ncol 3 4 5 7 8 9 10 11 12 13 14\n\
-        range 0x0 0x7ff0000 node 0\n";
+    use crate::placement::SMALL_MAP;
 
     /// A block that many frames of stay is taken as far as there is memory.
     #[test]
@@ -257,7 +253,9 @@ mod tests {
             node_of_cpu: vec![0],
             distance: vec![vec![10]],
         };
-        let map = AddrMap::parse(MAP).unwrap();
+        let two_nodes = "0x8000000 node 0\nrange 0x8000000 0x10000000 node 1";
+        let map = SMALL_MAP.replace(two_nodes, "0x7ff0000 node 0");
+        let map = AddrMap::parse(&map).unwrap();
         let mut buddy = Buddy::new(&map, layout, History::FRESH, 1);
         let before = buddy.free_frames(0);
         take(&(0x7e00..0x7e00 + FULL).collect(), &mut buddy);

@@ -27,3 +27,11 @@ impl FreeMemory {
         as_the_module: false,
     };
 }
+
+/// For tests: two nodes of 128 MiB.
+#[cfg(test)]
+pub(crate) const SMALL_MAP: &str =
+    "soloist-map 1\nname small\nline 64\nllc 12 13 14 15 16\nlayout\n\
+    channel 6^16^17^18^19^20\nrank 17\nbank 15 16 18\n\
+    row 20 21 22 23 24 25 26 19\ncol 3 4 5 7 8 9 10 11 12 13 14\n\
+    range 0x0 0x8000000 node 0\nrange 0x8000000 0x10000000 node 1\n";

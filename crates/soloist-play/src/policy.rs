@@ -331,11 +331,7 @@ fn share(total: u32, n: usize, index: usize) -> impl Iterator<Item = u32> {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-
-    const MAP: &str = "soloist-map 1\nname small\nline 64\nllc 12 13 14 15 16\nlayout\n\
-        channel 6^16^17^18^19^20\nrank 17\nbank 15 16 18\n\
-        row 20 21 22 23 24 25 26 19\ncol 3 4 5 7 8 9 10 11 12 13 14\n\
-        range 0x0 0x8000000 node 0\nrange 0x8000000 0x10000000 node 1\n";
+    use crate::placement::SMALL_MAP;
 
     /// A map as detection writes it: channel functions that have a name, above a
     /// page. The same functions without it are banks, and nobody can know.
@@ -373,7 +369,7 @@ mod tests {
     /// The first has its banks alone, all others share theirs.
     #[test]
     fn the_protected_program_shares_with_nobody() {
-        let map = AddrMap::parse(MAP).unwrap();
+        let map = AddrMap::parse(SMALL_MAP).unwrap();
         let tenants = [3, 5, 1, 1].map(|sets| Tenant { node: 0, sets });
         let given = protect::PROTECT.colors(&map, &tenants).unwrap();
         let sets = |i: usize| -> Vec<u32> {
@@ -392,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_policy_gives_colours_if_it_says_so() {
-        let map = AddrMap::parse(MAP).unwrap();
+        let map = AddrMap::parse(SMALL_MAP).unwrap();
         for policy in all() {
             let given = policy.colors(&map, &[Tenant { node: 0, sets: 1 }; 4]);
             let colored = given.unwrap().iter().any(Option::is_some);
@@ -411,7 +407,7 @@ mod tests {
 
     #[test]
     fn what_a_tenant_gets_does_not_hang_on_the_order_of_cpus() {
-        let map = AddrMap::parse(MAP).unwrap();
+        let map = AddrMap::parse(SMALL_MAP).unwrap();
         let cells = |nodes: [u32; 4], policy: &dyn Policy| {
             let tenants = nodes.map(|node| Tenant { node, sets: 1 });
             let given = policy.colors(&map, &tenants).unwrap();

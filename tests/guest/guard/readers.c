@@ -221,26 +221,24 @@ static void no_exec_waits(void)
 /* The kernel can be told to, and back to what it was. On PREEMPT_RT its own locks would wait as well. */
 static void while_preemptible(void)
 {
-	char modes[64] = "", mode[16] = "";
+	char modes[64] = "", *mode;
 	FILE *file;
 
 	mount("none", "/sys/kernel/debug", "debugfs", 0, NULL);
 	file = fopen(PREEMPT, "r");
-	if (file) {
-		if (fgets(modes, sizeof(modes), file))
-			sscanf(modes, "%*[^(](%15[a-z]", mode);
-		/* The first one may be it. */
-		if (*modes == '(')
-			sscanf(modes, "(%15[a-z]", mode);
+	if (file && !fgets(modes, sizeof(modes), file))
+		guest_die(PREEMPT);
+	if (file)
 		fclose(file);
-	}
-	if (!*mode) {
+	/* `none (voluntary) full` */
+	mode = strchr(modes, '(');
+	if (!mode) {
 		guest_skip("no-exec-waits", "this kernel is not preempted on demand");
 		return;
 	}
 	guest_set_kernel(PREEMPT, "full");
 	no_exec_waits();
-	guest_set_kernel(PREEMPT, mode);
+	guest_set_kernel(PREEMPT, strtok(mode, "()"));
 }
 
 int main(void)

@@ -19,7 +19,7 @@ pub fn kill_children() -> Result<(), HostError> {
         let what = what.to_owned();
         move |error: Errno| HostError::io(what, io::Error::from(error))
     };
-    // What a killed child started becomes a child of ours then, and not of init.
+    // Else init gets the processes that a killed child started.
     set_child_subreaper(Some(getpid())).map_err(failed("PR_SET_CHILD_SUBREAPER"))?;
     loop {
         for child in children()? {

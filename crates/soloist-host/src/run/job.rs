@@ -169,8 +169,8 @@ fn prepare_before_exec(
     unsafe { run.pre_exec(prepare) };
 }
 
-/// What failed is the step behind those that are `done`: joining, preparing for real time, or
-/// to run the command.
+/// Why the command did not start. The child wrote a letter to `done` after each step that it
+/// took: it joined, it prepared for real time.
 fn start_error(
     group: &Group,
     program: &OsString,
@@ -179,7 +179,7 @@ fn start_error(
     error: io::Error,
 ) -> HostError {
     let mut said = Vec::new();
-    // What can't be read was not said.
+    // A pipe that can't be read tells of no step.
     let _ = File::from(done).read_to_end(&mut said);
     match (&said[..], realtime) {
         (b"", _) => group.refusal(&format!("joining group {}", group.name()), error),

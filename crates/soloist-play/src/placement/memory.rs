@@ -249,12 +249,8 @@ impl Memory {
 mod tests {
     use super::*;
     use crate::placement::buddy::{History, NumaLayout};
+    use crate::placement::SMALL_MAP;
     use crate::policy::{self, camc, Policy as _, Tenant};
-
-    const MAP: &str = "soloist-map 1\nname small\nline 64\nllc 12 13 14 15 16\nlayout\n\
-        channel 6^16^17^18^19^20\nrank 17\nbank 15 16 18\n\
-        row 20 21 22 23 24 25 26 19\ncol 3 4 5 7 8 9 10 11 12 13 14\n\
-        range 0x0 0x8000000 node 0\nrange 0x8000000 0x10000000 node 1\n";
 
     fn layout() -> NumaLayout {
         NumaLayout {
@@ -273,7 +269,7 @@ mod tests {
 
     #[test]
     fn every_policy_places_pages_where_it_says() {
-        let map = AddrMap::parse(MAP).unwrap();
+        let map = AddrMap::parse(SMALL_MAP).unwrap();
         let tenants = [0, 0, 1, 1].map(|node| Tenant { node, sets: 1 });
         for policy in policy::all() {
             let given = policy.colors(&map, &tenants).unwrap();
@@ -296,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_private_bank_runs_out_or_spills() {
-        let map = AddrMap::parse(MAP).unwrap();
+        let map = AddrMap::parse(SMALL_MAP).unwrap();
         let tenant = [Tenant { node: 0, sets: 1 }];
         let colors = camc::AUTO.colors(&map, &tenant).unwrap();
         let frames = map.set_frames(colors[0].as_ref().unwrap().sets().unwrap().first().unwrap());
@@ -317,7 +313,7 @@ mod tests {
     /// What is out of pages: colours, a node, or all memory.
     #[test]
     fn who_gets_no_page_is_told_of_what() {
-        let map = AddrMap::parse(MAP).unwrap();
+        let map = AddrMap::parse(SMALL_MAP).unwrap();
         let colors = camc::AUTO
             .colors(&map, &[Tenant { node: 0, sets: 1 }])
             .unwrap();
@@ -335,7 +331,7 @@ mod tests {
 
     #[test]
     fn history_takes_as_much_as_it_says() {
-        let map = AddrMap::parse(MAP).unwrap();
+        let map = AddrMap::parse(SMALL_MAP).unwrap();
         let whole = Buddy::new(&map, layout(), History::FRESH, 0).free_frames(0);
         for used in [0.1, 0.5, 0.9] {
             for scatter in [0.0, 0.3, 1.0] {
@@ -351,7 +347,7 @@ mod tests {
 
     #[test]
     fn buddies_merge_back_to_what_they_were() {
-        let map = AddrMap::parse(MAP).unwrap();
+        let map = AddrMap::parse(SMALL_MAP).unwrap();
         let mut buddy = Buddy::new(&map, layout(), History::FRESH, 0);
         let whole = buddy.free_frames(0);
         let taken: Vec<u32> = (0..1000).map(|_| buddy.take(0, 0).unwrap()).collect();

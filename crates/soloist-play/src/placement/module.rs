@@ -257,11 +257,7 @@ impl CpuList {
 mod tests {
     use super::*;
     use crate::placement::buddy::{History, NumaLayout};
-
-    const MAP: &str = "soloist-map 1\nname small\nline 64\nllc 12 13 14 15 16\nlayout\n\
-        channel 6^16^17^18^19^20\nrank 17\nbank 15 16 18\n\
-        row 20 21 22 23 24 25 26 19\ncol 3 4 5 7 8 9 10 11 12 13 14\n\
-        range 0x0 0x8000000 node 0\nrange 0x8000000 0x10000000 node 1\n";
+    use crate::placement::SMALL_MAP;
 
     struct Machine {
         lists: FrameLists,
@@ -272,7 +268,7 @@ mod tests {
 
     /// A task with bank set 0 of node 0, with all its cache colours.
     fn machine() -> Machine {
-        let map = AddrMap::parse(MAP).unwrap();
+        let map = AddrMap::parse(SMALL_MAP).unwrap();
         let layout = NumaLayout {
             node_of_cpu: vec![0, 1],
             distance: vec![vec![10, 16], vec![16, 10]],
@@ -311,7 +307,7 @@ mod tests {
     /// Two rounds of a frame from each cell, then one of two, of four.
     #[test]
     fn refills_grow_as_the_modules_do() {
-        let map = AddrMap::parse(MAP).unwrap();
+        let map = AddrMap::parse(SMALL_MAP).unwrap();
         let mut sites = Sites::new(&map);
         let batches = [1, 1, 2, 4, 8, 16, 32, 32];
         assert_eq!(batches.map(|_| sites.0[0].batch()), batches);
