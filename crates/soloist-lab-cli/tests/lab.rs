@@ -146,7 +146,7 @@ fn check_refuses_what_run_would() {
 }
 
 #[test]
-fn a_resumed_run_takes_what_is_of_the_same_machine_only() {
+fn a_resumed_run_takes_what_is_of_the_same_version_and_machine_only() {
     let dir = folder();
     let words = [
         "run",
@@ -169,6 +169,10 @@ fn a_resumed_run_takes_what_is_of_the_same_machine_only() {
     };
     marked("\"case\": \"buddy\"", "\"case\": \"marked\"");
     assert_eq!(run()[0]["case"], "marked");
+    // The model of another version may differ.
+    let version = concat!("\"version\": \"", env!("CARGO_PKG_VERSION"), "\"");
+    marked(version, "\"version\": \"0.0.1\"");
+    assert_eq!(run()[0]["case"], "buddy");
     let machine = dir.path().join("machine.toml");
     let text = fs::read_to_string(&machine).unwrap();
     fs::write(

@@ -94,11 +94,12 @@ impl ScenarioOutcome {
         command(&self.arguments, &self.scenario.experiment.id, how)
     }
 
-    /// Whether it is what these options give, by the same file, recordings and model.
+    /// Whether it is what these options give, by the same program, file, recordings and model.
     #[must_use]
     pub fn is_of(&self, scenario: &Scenario, options: Options) -> bool {
         let recorded = scenario.tasks.iter().map(|task| &task.recorded);
-        (self.seed, self.seeds, self.small) == (options.seed, options.seeds, options.small)
+        self.version == VERSION
+            && (self.seed, self.seeds, self.small) == (options.seed, options.seeds, options.small)
             && self.machine == fingerprint_of(&scenario.experiment.machine)
             && self.recordings == fingerprints(recorded)
             && same(&self.scenario, scenario)

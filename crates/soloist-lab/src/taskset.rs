@@ -226,11 +226,12 @@ impl TaskSetOutcome {
         command(&self.arguments, &self.spec.id, how)
     }
 
-    /// Is it what these options give, by the same files, recordings and model?
+    /// Is it what these options give, by the same program, files, recordings and model?
     #[must_use]
     pub fn is_of(&self, spec: &TaskSetSpec, set: &TaskSet, options: Options) -> bool {
         let recorded = set.tasks.iter().map(|task| &task.recorded);
-        (self.seed, self.seeds, self.small) == (options.seed, options.seeds, options.small)
+        self.version == VERSION
+            && (self.seed, self.seeds, self.small) == (options.seed, options.seeds, options.small)
             && self.set == serde_json::to_value(set).unwrap_or_default()
             && self.recordings == fingerprints(recorded)
             && self.model == fingerprint_of(&self.machine)

@@ -48,7 +48,7 @@ pub struct Run {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Reuse results in DIR of the same scenario, recordings, machine and seed.
+    /// Reuse results in DIR of the same version, scenario, recordings, machine and seed.
     #[arg(long, requires = "out")]
     resume: bool,
 
