@@ -78,11 +78,14 @@ static int touches(long long frames)
 	return status;
 }
 
-/* Frames that nobody has, and nearly all that page cache has: the last ones lie far apart. */
-static long long most_of_all(void)
+/*
+ * Frames that nobody has, and nearly all that page cache has: the last ones lie far apart.
+ * Half of CMA is of the colours.
+ */
+static long long most_of_all(int node)
 {
 	long long stuck = holds("mapped") + holds("pinned"), cache = holds("cache");
-	long long nobodys = holds("free") + holds("listed");
+	long long nobodys = holds("free") + holds("listed") - kernel_cma(node) / 2;
 
 	printf("# %lld frames are stuck, %lld page cache, %lld nobody's\n", stuck, cache,
 	       nobodys);
@@ -92,10 +95,10 @@ static long long most_of_all(void)
 	return nobodys + cache / 4 * 3;
 }
 
-static void faults_go_on(void)
+static void faults_go_on(int node)
 {
 	pid_t cache = fill_with_cache();
-	int status = touches(most_of_all());
+	int status = touches(most_of_all(node));
 
 	guest_check(!status && !guest_stat(GROUP "stats", "exhausted"), "stuck-fault-goes-on",
 		    "status %#x, exhausted %lld times", status,
@@ -106,11 +109,11 @@ static void faults_go_on(void)
 	waitpid(cache, NULL, 0);
 }
 
-static void reserve_is_met(void)
+static void reserve_is_met(int node)
 {
 	pid_t cache = fill_with_cache();
 
-	guest_check(!guest_writef(GROUP "reserve", "%lld", most_of_all() * GUEST_PAGE),
+	guest_check(!guest_writef(GROUP "reserve", "%lld", most_of_all(node) * GUEST_PAGE),
 		    "stuck-reserve-is-met", "%s", guest_status());
 	kill(cache, SIGKILL);
 	waitpid(cache, NULL, 0);
@@ -128,7 +131,9 @@ static long long free_kib(int node)
 /* Pages that a device has fill @node, as they are shared or not. Return: false: nothing can. */
 static bool fill_with_stuck(int node, int sharing, pid_t *pinned)
 {
-	*pinned = pin((free_kib(node) - (160 << 10)) << 10, sharing);
+	const long long cma_kib = kernel_cma(node) * (long long)(GUEST_PAGE >> 10);
+
+	*pinned = pin((free_kib(node) - cma_kib - (160 << 10)) << 10, sharing);
 	if (!*pinned)
 		return false;
 	guest_group("stuck", node ? "2" : "0");
@@ -146,7 +151,7 @@ static void end(pid_t pinned)
 
 int main(void)
 {
-	/* No list takes x86's ZONE_DMA, which is on node 0, nor CMA, which is on the last one. */
+	/* No list takes x86's ZONE_DMA, which is on node 0. CMA is larger on the last one. */
 	int node = kernel_number("/proc/vmstat", "nr_free_cma") > 0 ? 0 : 1;
 	char before[4096];
 	long long looked;
@@ -161,15 +166,15 @@ int main(void)
 		guest_skip("stuck", "no io_uring");
 		goto out;
 	}
-	faults_go_on();
+	faults_go_on(node);
 	/* 1 to 2 of each frame; 64 where each was tried. */
 	looked = guest_stat(GROUP "stats", "looked");
 	guest_check(looked < 10 * frames_in(512), "stuck-private-is-passed-over",
 		    "%lld frames in use were looked at", looked);
 	end(pinned);
 	if (fill_with_stuck(node, MAP_SHARED, &pinned)) {
-		faults_go_on();
-		reserve_is_met();
+		faults_go_on(node);
+		reserve_is_met(node);
 		end(pinned);
 	} else {
 		guest_skip("stuck-shared", "shared memory can't be pinned");

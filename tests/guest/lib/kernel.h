@@ -68,6 +68,24 @@ static inline long long kernel_watermarks(const char *which, int node)
 	return pages * (sysconf(_SC_PAGESIZE) >> 10);
 }
 
+/* Pages of @node's CMA. No list takes them, free or behind page cache. */
+static inline long long kernel_cma(int node)
+{
+	FILE *f = fopen("/proc/zoneinfo", "r");
+	long long value, pages = 0;
+	char line[256];
+	int of = -1;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		sscanf(line, "Node %d,", &of);
+		if (of == node && sscanf(line, " cma %lld", &value) == 1)
+			pages += value;
+	}
+	if (f)
+		fclose(f);
+	return pages;
+}
+
 /*
  * How far the free memory of a zone is below its low watermark, pages: the largest of all
  * zones, 0: none is. Memory of CMA does not count, since it is free for movable pages alone.
