@@ -188,7 +188,8 @@ static bool set_memory(struct draw *d)
 {
 	static const struct { const char *file, *values[3]; } files[] = {
 		{ MM "transparent_hugepage/enabled", { "always", "madvise", "never" } },
-		{ MM "transparent_hugepage/khugepaged/scan_sleep_millisecs", { "0", "10", "1000" } },
+		/* 0: it never sleeps, and whoever waits for RCU-tasks never ends. */
+		{ MM "transparent_hugepage/khugepaged/scan_sleep_millisecs", { "1", "10", "1000" } },
 		{ MM "ksm/run", { "0", "1", "2" } },
 		{ MM "ksm/sleep_millisecs", { "0", "10", "100" } },
 		{ MM "numa/demotion_enabled", { "0", "1", "0" } },
