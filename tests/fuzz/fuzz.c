@@ -237,10 +237,10 @@ static bool nothing_left(unsigned int epoch)
 			return true;
 		usleep(100000);
 	}
-	printf("FAIL left: epoch %u of seed %llu: %ld groups, %ld implicit, %ld removed, %ld frames used\n",
+	printf("FAIL left: epoch %u of seed %llu: %ld groups, %ld implicit, %ld removed, %ld frames used (%ld kB in the swap cache)\n",
 	       epoch, (unsigned long long)seed, get_key(stats, "groups"),
 	       get_key(stats, "implicit"), get_key(stats, "removed"),
-	       get_key(stats, "used"));
+	       get_key(stats, "used"), get_key("/proc/meminfo", "SwapCached"));
 	return false;
 }
 
