@@ -295,8 +295,8 @@ fn end_on_signals() -> Result<()> {
         let set = unsafe { libc::signal(signal, handler as libc::sighandler_t) };
         match set {
             libc::SIG_ERR => return Err(TraceError::Signal(io::Error::last_os_error())),
-            // Who started us wants us to outlive the terminal, as nohup(1) does. Of SIGINT a
-            // script's shell says so of all that it starts with `&`, and then sends it.
+            // nohup(1) has SIGHUP ignored, so that we outlive the terminal. A script's shell has
+            // SIGINT ignored in all that it starts with `&`, and yet the script may send it.
             // SAFETY: no handler.
             libc::SIG_IGN if signal == libc::SIGHUP => unsafe {
                 libc::signal(signal, libc::SIG_IGN);

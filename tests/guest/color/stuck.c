@@ -80,12 +80,13 @@ static int touches(long long frames)
 
 /*
  * Frames that nobody has, and nearly all that page cache has: the last ones lie far apart.
- * Half of CMA is of the colours.
+ * Half of CMA is of the colours, and no list takes its frames.
  */
 static long long most_of_all(int node)
 {
 	long long stuck = holds("mapped") + holds("pinned"), cache = holds("cache");
-	long long nobodys = holds("free") + holds("listed") - kernel_cma(node) / 2;
+	long long nobodys = holds("free") + holds("listed") -
+			    (kernel_zones("cma", node) << 10) / (long long)GUEST_PAGE / 2;
 
 	printf("# %lld frames are stuck, %lld page cache, %lld nobody's\n", stuck, cache,
 	       nobodys);
@@ -131,9 +132,7 @@ static long long free_kib(int node)
 /* Pages that a device has fill @node, as they are shared or not. Return: false: nothing can. */
 static bool fill_with_stuck(int node, int sharing, pid_t *pinned)
 {
-	const long long cma_kib = kernel_cma(node) * (long long)(GUEST_PAGE >> 10);
-
-	*pinned = pin((free_kib(node) - cma_kib - (160 << 10)) << 10, sharing);
+	*pinned = pin((free_kib(node) - kernel_zones("cma", node) - (160 << 10)) << 10, sharing);
 	if (!*pinned)
 		return false;
 	guest_group("stuck", node ? "2" : "0");

@@ -292,7 +292,7 @@ static void count_nodes(pid_t pid, char *p, size_t bytes, long *here, long *else
  */
 static void bound_memory_stays(void)
 {
-	long spare = kernel_watermarks("low", 0) / 1024 + 16, here, elsewhere;
+	long spare = kernel_zones("low", 0) / 1024 + 16, here, elsewhere;
 	size_t bytes = 4096 * MIB;
 	int status;
 	pid_t pid;

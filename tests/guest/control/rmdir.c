@@ -178,7 +178,7 @@ static void strangers_end_nothing(void)
 	guest_write("lists", "drain");
 	guest_group("slow", "4-9");
 	s = serve(NULL, bytes, 0);
-	/* What earlier tests freed last, in other colours, comes first. */
+	/* It gets the frames first that earlier tests freed last, in other colours. */
 	while (guest_stat("groups/slow/occupancy", "anon") < LEAST && bytes < MOST) {
 		dismiss(&s);
 		s = serve(NULL, bytes *= 2, 0);

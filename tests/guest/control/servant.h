@@ -50,7 +50,7 @@ static inline bool node0_nearly_full(void)
 {
 	long long free = kernel_number(NODE0, "Node 0 MemFree");
 
-	return free < 256 << 10 && free <= kernel_watermarks("min", 0) + (10 << 10);
+	return free < 256 << 10 && free <= kernel_zones("min", 0) + (10 << 10);
 }
 
 static volatile sig_atomic_t servant_told;

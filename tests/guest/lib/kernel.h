@@ -47,10 +47,10 @@ static inline long long kernel_number(const char *path, const char *key)
 }
 
 /*
- * The sum of the zones' watermarks @which ("min", "low"), KiB, as they are now, of @node; -1:
+ * The sum of the zones' figures @which ("min", "low", "cma"), KiB, as they are now, of @node; -1:
  * of all nodes.
  */
-static inline long long kernel_watermarks(const char *which, int node)
+static inline long long kernel_zones(const char *which, int node)
 {
 	FILE *f = fopen("/proc/zoneinfo", "r");
 	char line[256], key[16];
@@ -66,24 +66,6 @@ static inline long long kernel_watermarks(const char *which, int node)
 	if (f)
 		fclose(f);
 	return pages * (sysconf(_SC_PAGESIZE) >> 10);
-}
-
-/* Pages of @node's CMA. No list takes them, free or behind page cache. */
-static inline long long kernel_cma(int node)
-{
-	FILE *f = fopen("/proc/zoneinfo", "r");
-	long long value, pages = 0;
-	char line[256];
-	int of = -1;
-
-	while (f && fgets(line, sizeof(line), f)) {
-		sscanf(line, "Node %d,", &of);
-		if (of == node && sscanf(line, " cma %lld", &value) == 1)
-			pages += value;
-	}
-	if (f)
-		fclose(f);
-	return pages;
 }
 
 /*

@@ -50,9 +50,9 @@ static void lists_are_free(void)
 	       before, listed, with_lists);
 	guest_check(listed > before / 4, "lists-filled", "%ld MiB", listed);
 	/* Of what can be reclaimed the kernel counts the low watermarks as not available. */
-	guest_check(with_lists > before * 9 / 10 - kernel_watermarks("low", -1) / 1024,
+	guest_check(with_lists > before * 9 / 10 - kernel_zones("low", -1) / 1024,
 		    "lists-count-as-available", "%ld of %ld MiB, low watermarks %lld",
-		    with_lists, before, kernel_watermarks("low", -1) / 1024);
+		    with_lists, before, kernel_zones("low", -1) / 1024);
 	p = guest_map_anon(n * GUEST_PAGE);
 	stamp(p, n, 23);
 	guest_check(!stamp_broken(p, n, 23), "lists-given-back", "broken");
