@@ -230,10 +230,7 @@ int sol_mmap_abi_init(void)
 	}
 	if (mmap_abi == 2)
 		pr_warn("mmap_abi=2: any user may have memory in one DRAM bank, the first step of a Rowhammer attack, and use up others' banks; docs/reference/security.md\n");
-	/* If the kernel lacks it, the table has told so. */
-	if (!mmap_abi || !sol_symbol(mmap_hook[0].symbol))
-		return 0;
-	return sol_hooks_attach(mmap_hook, ARRAY_SIZE(mmap_hook));
+	return mmap_abi ? sol_hooks_attach_present(mmap_hook, ARRAY_SIZE(mmap_hook)) : 0;
 }
 
 void sol_mmap_abi_exit(void)

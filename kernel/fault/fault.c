@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The fault path: six hooks that put a task's memory in colour.
+ * The fault path: seven hooks that put a task's memory in colour.
  *
  *   handle_mm_fault         a read fault on a private mapping becomes a write
  *                           fault, so that text and data of files are copied to
@@ -10,6 +10,8 @@
  *   get_page_from_freelist  the page for a page table is one of ours
  *   free_unref_page_commit  a page of ours was freed and has passed all checks
  *   free_one_page           the same, when the CPU's own list was in use
+ *   split_large_buddy       the same, where the compiler copied free_one_page() into its callers:
+ *                           gcc does for PREEMPT_RT on arm64 (free_unref_folios() of 6.12)
  *   pagefault_out_of_memory a fault failed because there is no page in colour: the
  *                           task gets a signal
  *
@@ -374,10 +376,10 @@ unsigned long sol_fault_freed(struct zone *zone, void *pcp, struct page *page,
 }
 
 /*
- * free_one_page. The kernel comes here when it can't have its per-CPU list at once,
- * and for memory that is being unplugged, which we let go. Compilers make a copy of
- * the function that drops arguments: if zone, page and frame number do not belong
- * together, we were given other arguments.
+ * free_one_page, or split_large_buddy, which it calls with the zone locked. The kernel comes here
+ * when it can't have its per-CPU list at once, and for memory that is being unplugged, which we
+ * let go. Compilers make a copy of the function that drops arguments: if zone, page and
+ * frame number do not belong together, we were given other arguments.
  */
 unsigned long sol_fault_freed_late(struct zone *zone, struct page *page,
 				   unsigned long pfn, unsigned int order)
@@ -415,13 +417,14 @@ SOL_TRAMPOLINE(sol_enter_table, sol_fault_table,
 	       SOL_UNLESS_MOVABLE SOL_IF_TASK "4:\n");
 /* free_unref_page_commit(zone, pcp, page, migratetype, order) */
 SOL_TRAMPOLINE(sol_enter_freed, sol_fault_freed, SOL_IF_OURS(3));
-/* free_one_page(zone, page, pfn, order, ...) */
+/* free_one_page(zone, page, pfn, order, ...), split_large_buddy(zone, page, pfn, order, ...) */
 SOL_TRAMPOLINE(sol_enter_freed_late, sol_fault_freed_late, SOL_IF_OURS(2));
 
 static struct sol_hook hooks[] = {
 	SOL_HOOK("pagefault_out_of_memory", sol_enter_oom),
 	SOL_HOOK("free_unref_page_commit", sol_enter_freed),
 	SOL_HOOK("free_one_page", sol_enter_freed_late),
+	SOL_HOOK("split_large_buddy", sol_enter_freed_late),
 	SOL_HOOK("vma_alloc_folio", sol_enter_folio),
 	SOL_HOOK("get_page_from_freelist", sol_enter_table),
 	SOL_HOOK("handle_mm_fault", sol_enter_fault),
@@ -430,7 +433,7 @@ static struct sol_hook hooks[] = {
 int sol_fault_init(void)
 {
 	sol_fault_owned = sol_owned_of(sol_store.owned, sol_store.n_frames);
-	return sol_hooks_attach(hooks, ARRAY_SIZE(hooks));
+	return sol_hooks_attach_present(hooks, ARRAY_SIZE(hooks));
 }
 
 void sol_fault_exit(void)

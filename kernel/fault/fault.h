@@ -67,7 +67,7 @@ unsigned long sol_fault_freed(struct zone *zone, void *pcp, struct page *page,
 			      int type, unsigned int order);
 
 /**
- * sol_fault_freed_late() - before free_one_page(): a page that may be ours
+ * sol_fault_freed_late() - before free_one_page(), or within: a page that may be ours
  * @zone: of the page
  * @page: that is freed
  * @pfn: its frame number

@@ -65,6 +65,21 @@ int sol_hooks_attach(struct sol_hook *hooks, unsigned int n)
 	return 0;
 }
 
+int sol_hooks_attach_present(struct sol_hook *hooks, unsigned int n)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < n; i++) {
+		err = sol_symbol(hooks[i].symbol) ? sol_hooks_attach(&hooks[i], 1) : 0;
+		if (err) {
+			sol_hooks_detach(hooks, i);
+			return err;
+		}
+	}
+	return 0;
+}
+
 void sol_hooks_detach(struct sol_hook *hooks, unsigned int n)
 {
 	unsigned int i;

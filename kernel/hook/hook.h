@@ -53,6 +53,9 @@ struct sol_hook {
  */
 int sol_hooks_attach(struct sol_hook *hooks, unsigned int n);
 
+/* Attach those of @hooks that this kernel has, or none; the table has told of the others. */
+int sol_hooks_attach_present(struct sol_hook *hooks, unsigned int n);
+
 /*
  * Detach those of @hooks that are attached. Wait until no task is in a trampoline or
  * sleeps in a C side, which may take a minute (fault/request.c).

@@ -405,24 +405,16 @@ static struct sol_probe move_probe = {
 	"mm_vmscan_lru_shrink_inactive", probe_reclaim
 };
 
-/* Hook what this kernel has; the table has told of the rest. */
 int sol_move_init(void)
 {
 	int err = sol_probes_add(&move_probe, 1);
-	unsigned int i;
 
 	if (err)
 		return err;
-	for (i = 0; i < ARRAY_SIZE(move_hooks); i++) {
-		if (!sol_symbol(move_hooks[i].symbol))
-			continue;
-		err = sol_hooks_attach(&move_hooks[i], 1);
-		if (err) {
-			sol_move_exit();
-			return err;
-		}
-	}
-	return 0;
+	err = sol_hooks_attach_present(move_hooks, ARRAY_SIZE(move_hooks));
+	if (err)
+		sol_probes_remove(&move_probe, 1);
+	return err;
 }
 
 void sol_move_exit(void)
