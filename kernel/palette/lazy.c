@@ -8,8 +8,10 @@
  * an idle CPU would keep a removed group, and its bank sets, for as long as it idles.
  *
  * A work item on each idle CPU enters the kernel's own address space for a moment,
- * and the CPU lets go of the other one. An isolated CPU, which a task may have for itself
- * that just sleeps, is asked only if the process has ended and a removed group has the root.
+ * and the CPU lets go of the other one. The asker's own CPU runs the asker, a kernel thread,
+ * which keeps what that CPU idled with: it is asked, too, or nobody would ever ask it. An
+ * isolated CPU, which a task may have for itself that just sleeps, is asked only if the process
+ * has ended and a removed group has the root.
  *
  * The same work item empties the CPU's batches of pages that wait for their LRU lists. The
  * kernel itself can only empty those of all CPUs, isolated ones too.
@@ -75,15 +77,20 @@ static bool is_of_removed(const struct page *page)
 	return is;
 }
 
+static bool is_own(int cpu)
+{
+	return cpu == raw_smp_processor_id();
+}
+
 /*
- * Does @cpu, which idles, keep the address space of a process that has ended, and by it
- * a page of a removed group? A guess: without a reference the address space may be gone when
- * it is read.
+ * Does @cpu, which runs no program, keep the address space of a process that has ended, and
+ * by it a page of a removed group? A guess: without a reference the address space may be gone
+ * when it is read.
  */
 static bool keeps_removed(int cpu)
 {
-	struct task_struct *idle = static_call(sol_idle_task)(cpu);
-	struct mm_struct *mm = idle ? READ_ONCE(idle->active_mm) : NULL;
+	struct task_struct *runs = is_own(cpu) ? current : static_call(sol_idle_task)(cpu);
+	struct mm_struct *mm = runs ? READ_ONCE(runs->active_mm) : NULL;
 	pgd_t *root;
 	int users;
 
@@ -95,7 +102,7 @@ static bool keeps_removed(int cpu)
 
 static bool may_let_go(int cpu, const struct cpumask *unused)
 {
-	if (!static_call(sol_idle_cpu)(cpu))
+	if (!is_own(cpu) && !static_call(sol_idle_cpu)(cpu))
 		return false;
 	return !cpu_is_isolated(cpu) || (knows_idle_task && keeps_removed(cpu));
 }

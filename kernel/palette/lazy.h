@@ -6,7 +6,7 @@
 #include <linux/cpumask.h>
 
 /**
- * sol_lazy_let_go() - ask idle CPUs to let go of them
+ * sol_lazy_let_go() - a kernel thread asks idle CPUs, and its own, to let go of them
  * @timeout: jiffies that this waits for them at most
  */
 void sol_lazy_let_go(unsigned long timeout);

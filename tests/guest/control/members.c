@@ -201,25 +201,45 @@ static void check_storm(void)
 }
 
 /* A CPU that idles keeps the memory of the last process. The group goes all the same. */
-static void check_idle_cpu(void)
+static void idle_cpu_lets_go(const char *name, int cpu)
 {
-	int i, status, last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	int i, status;
 	pid_t pid;
 
 	guest_group("idle", "0");
 	pid = fork();
 	if (!pid) {
-		guest_run_on(last);
+		guest_run_on(cpu);
 		_exit(guest_join("idle") || fork() < 0);
 	}
-	guest_check(waitpid(pid, &status, 0) == pid && !status, "idle-cpu-ran",
-		    "%d", status);
+	if (waitpid(pid, &status, 0) != pid || status)
+		guest_die("%s: the process ended with %d", name, status);
 	guest_run_on(0);
 	guest_ungroup("idle");
 	for (i = 0; i < 100 && guest_stat("stats", "removed"); i++)
 		usleep(100000);
-	guest_check(!guest_stat("stats", "removed"), "idle-cpu-lets-go",
-		    "%lld left", guest_stat("stats", "removed"));
+	guest_check(!guest_stat("stats", "removed"), name, "%lld left",
+		    guest_stat("stats", "removed"));
+}
+
+/* Let the kernel's work that belongs to no CPU run on @cpus, bits, only. */
+static void work_on(unsigned int cpus)
+{
+	char mask[16];
+
+	snprintf(mask, sizeof(mask), "%x", cpus);
+	guest_set_kernel("/sys/devices/virtual/workqueue/cpumask", mask);
+}
+
+/* Whoever asks the CPU may be on it. */
+static void check_idle_cpu(void)
+{
+	const int last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+
+	idle_cpu_lets_go("idle-cpu-lets-go", last);
+	work_on(1u << last);
+	idle_cpu_lets_go("idle-cpu-of-asker-lets-go", last);
+	work_on((2u << last) - 1);
 }
 
 /* Are huge pages off for the caller's memory, as for any that is in colour? */
