@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,22 +206,7 @@ static void no_children(unsigned int epoch)
 	}
 }
 
-/* See chaos.c: batches of freed pages, and idle CPUs' last address space. */
-static void visit_cpus(void)
-{
-	cpu_set_t all, one;
-
-	put("/proc/sys/vm/compact_memory", "1", 0);
-	if (sched_getaffinity(0, sizeof(all), &all))
-		return;
-	for (int cpu = 0; cpu < FUZZ_CPUS; cpu++) {
-		CPU_ZERO(&one);
-		CPU_SET(cpu, &one);
-		sched_setaffinity(0, sizeof(one), &one);
-	}
-	sched_setaffinity(0, sizeof(all), &all);
-}
-
+/* What CPUs keep of tasks that ended comes back by itself. */
 static bool nothing_left(unsigned int epoch)
 {
 	const char *stats = FUZZ_ROOT "/stats";
@@ -230,7 +214,6 @@ static bool nothing_left(unsigned int epoch)
 	for (int i = 0; i < 300; i++) {
 		empty(FUZZ_ROOT "/groups");
 		empty(FUZZ_ROOT "/rules");
-		visit_cpus();
 		if (get_key(stats, "groups") <= 0 &&
 		    get_key(stats, "implicit") <= 0 &&
 		    get_key(stats, "removed") <= 0)

@@ -132,34 +132,9 @@ static void run(time_t until)
 }
 
 /*
- * The kernel keeps pages that are about to go on an LRU list in batches of each
- * CPU, referenced, also when their task is gone. Compaction lets go of them.
+ * @groups: how many others had made before. What CPUs keep of tasks that ended comes back by
+ * itself within seconds.
  */
-static void drain_batches(void)
-{
-	set_kernel("/proc/sys/vm/compact_memory", "1");
-}
-
-/*
- * An idle CPU keeps the address space that it ran last, with a page table page
- * of a group that is gone, until it runs something else.
- */
-static void visit_cpus(void)
-{
-	long cpu, n = sysconf(_SC_NPROCESSORS_ONLN);
-	cpu_set_t all, one;
-
-	if (sched_getaffinity(0, sizeof(all), &all))
-		return;
-	for (cpu = 0; cpu < n; cpu++) {
-		CPU_ZERO(&one);
-		CPU_SET(cpu, &one);
-		sched_setaffinity(0, sizeof(one), &one);
-	}
-	sched_setaffinity(0, sizeof(all), &all);
-}
-
-/* @groups: how many others had made before. */
 static void clean(long long groups)
 {
 	char path[64];
@@ -173,8 +148,6 @@ static void clean(long long groups)
 	mmap((void *)COLOR_OFF, 4096, PROT_READ | COLOR_ALLOC,
 	     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (i = 0; i < 100; i++) {
-		drain_batches();
-		visit_cpus();
 		if (guest_stat("stats", "groups") == groups &&
 		    !guest_stat("stats", "implicit") &&
 		    !guest_stat("stats", "removed"))
