@@ -3,11 +3,9 @@
  * The table: functions, symbols and structs of the kernel that the module uses and
  * that the kernel may change.
  *
- * A row is needed, or names what is lost without it. Nothing is lost without a function
- * that only helps where the compiler copied its caller, which another row has, into others.
- *
- * A hook's row says which of its arguments the C side takes for a pointer to which
- * struct: another version may have other arguments. Type information knows only functions that the
+ * A row is needed, or names what is lost without it. A hook's row says which of
+ * its arguments the C side takes for a pointer to which struct: another version
+ * may have other arguments. Type information knows only functions that the
  * compiler left as they are; of a specialised copy the C side checks what it is
  * given itself.
  *
@@ -34,16 +32,16 @@
 
 /*
  * A MEMBER's offset is asked for; a LAYOUT's is in a copy that we have of a
- * private struct.
+ * private struct. Where the compiler left no function for HOOK_IF_THERE, nothing is lost.
  */
-enum kind { HOOK, SYMBOL, EVENT, MEMBER, LAYOUT };
+enum kind { HOOK, HOOK_IF_THERE, SYMBOL, EVENT, MEMBER, LAYOUT };
 
 struct row {
 	enum kind kind;
 	bool optional;
 	const char *name;
 	const char *alt;	/* its name in other versions, or NULL */
-	const char *loses;	/* without it; NULL: nothing, nobody is told */
+	const char *loses;	/* without it */
 	const char *takes;	/* argument @at points to such a struct */
 	unsigned int at;	/* of a LAYOUT: the offset, in bytes */
 	const char *reader;	/* the hook that a LAYOUT is read by, or NULL */
@@ -81,7 +79,8 @@ static const struct row rows[] = {
 	  "no page would come back", "page", 2 },
 	{ HOOK, false, "free_one_page", "free_one_page.constprop.0",
 	  "some pages would not come back", "page", 1 },
-	{ HOOK, true, "split_large_buddy", NULL, NULL, "page", 1 },
+	{ HOOK_IF_THERE, true, "split_large_buddy", NULL,
+	  "pages would not come back where free_one_page was copied", "page", 1 },
 	{ HOOK, false, "pagefault_out_of_memory", NULL,
 	  "a task without colours would fault for ever" },
 
@@ -326,8 +325,8 @@ static const char *fault_of(const struct row *row)
 	else
 		there = address(row);
 	if (!there)
-		return "is not there";
-	if (row->kind == HOOK && !traceable(row))
+		return row->kind == HOOK_IF_THERE ? NULL : "is not there";
+	if (row->kind <= HOOK_IF_THERE && !traceable(row))
 		return "can't be traced";
 	return takes_as_said(row) ? NULL : "takes other arguments";
 }
@@ -346,8 +345,6 @@ int sol_table_check(void)
 		if (!fault)
 			continue;
 		set_bit(i, lacking);
-		if (!row->loses)
-			continue;
 		if (row->reader)
 			set_bit(row_of(row->reader) - rows, lacking);
 		if (row->optional) {
@@ -367,11 +364,9 @@ size_t sol_table_lacks(char *buf, size_t size)
 	unsigned int i;
 	size_t n = 0;
 
-	for_each_set_bit(i, lacking, ARRAY_SIZE(rows)) {
-		if (rows[i].loses)
-			n += scnprintf(buf + n, size - n, "%s%s", n ? "," : "",
-				       rows[i].name);
-	}
+	for_each_set_bit(i, lacking, ARRAY_SIZE(rows))
+		n += scnprintf(buf + n, size - n, "%s%s", n ? "," : "",
+			       rows[i].name);
 	return n ?: scnprintf(buf, size, "-");
 }
 

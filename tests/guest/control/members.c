@@ -222,24 +222,22 @@ static void idle_cpu_lets_go(const char *name, int cpu)
 		    guest_stat("stats", "removed"));
 }
 
-/* Let the kernel's work that belongs to no CPU run on @cpus, bits, only. */
-static void work_on(unsigned int cpus)
-{
-	char mask[16];
-
-	snprintf(mask, sizeof(mask), "%x", cpus);
-	guest_set_kernel("/sys/devices/virtual/workqueue/cpumask", mask);
-}
-
-/* Whoever asks the CPU may be on it. */
+/* The kernel's work that belongs to no CPU asks the CPU, and may be on it. */
 static void check_idle_cpu(void)
 {
+	static const char may_run[] = "/sys/devices/virtual/workqueue/cpumask";
 	const int last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	FILE *f = fopen(may_run, "r");
+	char all[64], one[16];
 
+	if (!f || !fgets(all, sizeof(all), f))
+		guest_die("%s: %s", may_run, strerror(errno));
+	fclose(f);
+	snprintf(one, sizeof(one), "%x", 1u << last);
 	idle_cpu_lets_go("idle-cpu-lets-go", last);
-	work_on(1u << last);
+	guest_set_kernel(may_run, one);
 	idle_cpu_lets_go("idle-cpu-of-asker-lets-go", last);
-	work_on((2u << last) - 1);
+	guest_set_kernel(may_run, all);
 }
 
 /* Are huge pages off for the caller's memory, as for any that is in colour? */

@@ -57,13 +57,6 @@ grep -q '^ksm_madvise' /sys/kernel/tracing/enabled_functions 2>/dev/null &&
 	fail optional-unhooked "it is hooked" || ok optional-unhooked
 rmmod soloist
 
-# Where the compiler left no such function, its caller's hook does all.
-dmesg -C
-insmod "$MODULE" lack=split_large_buddy && ok needless-loads || fail needless-loads "refused"
-same needless-features "$(feature hooks) $(feature lacks)" "ok -"
-same needless-log "$(dmesg | grep -c split_large_buddy)" 0
-rmmod soloist
-
 # A hook that would misread what it is given is left out.
 insmod "$MODULE" lack=migration_target_control.gfp_mask || fail layout-loads "refused"
 same layout-features "$(feature hooks) $(feature lacks)" \
