@@ -255,6 +255,7 @@ static bool memory_back(unsigned int epoch, long before)
 	}
 	printf("FAIL memory: epoch %u of seed %llu: %ld kB free before, %ld after\n",
 	       epoch, (unsigned long long)seed, before, after);
+	printf("%s", get("/proc/meminfo"));
 	return false;
 }
 

@@ -28,12 +28,17 @@ static bool ended(pid_t pid)
 	       WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
+/* It ends with its worker, also if the worker was killed before it could ask for that. */
 static pid_t child(void)
 {
+	const pid_t worker = getpid();
 	pid_t pid = fork();
 
-	if (!pid)
+	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != worker)
+			_exit(1);
+	}
 	return pid;
 }
 
