@@ -227,9 +227,13 @@ static bool nothing_left(unsigned int epoch)
 	return false;
 }
 
-/* As tests/guest/lib/memfree.sh; pages that went offline are gone for good. */
+/*
+ * As tests/guest/lib/memfree.sh; pages that went offline are gone for good, and so is a block that
+ * has some and went offline.
+ */
 static long free_kb(void)
 {
+	static long total;
 	const char *at;
 	long kb;
 
@@ -240,7 +244,9 @@ static long free_kb(void)
 	kb += get_key("/proc/meminfo", "HardwareCorrupted");
 	for (at = get("/proc/zoneinfo"); (at = strstr(at, " count:")); at++)
 		kb += 4 * strtol(at + 7, NULL, 10);
-	return kb;
+	if (!total)
+		total = get_key("/proc/meminfo", "MemTotal");
+	return kb + total - get_key("/proc/meminfo", "MemTotal");
 }
 
 static bool memory_back(unsigned int epoch, long before)
@@ -286,9 +292,9 @@ static bool one(unsigned int epoch, long before)
 	}
 	epoch_of(epoch);
 	no_children(epoch);
-	machine_restore();
+	good = machine_restore();
 	clean();
-	good = nothing_left(epoch);
+	good &= nothing_left(epoch);
 	err = machine_unload(2000);
 	if (err && err != -ENOENT) {
 		printf("FAIL unload: epoch %u of seed %llu: %s\n", epoch,

@@ -116,8 +116,8 @@ int machine_load(const char *params);
 int machine_unload(unsigned int tries);
 /* No cgroup is frozen. */
 void machine_thaw(void);
-/* Everything that acts may have switched is as it was. */
-void machine_restore(void);
+/* Everything that acts may have switched is as it was. false: memory stays offline. */
+bool machine_restore(void);
 
 /* Regions that the worker has; for task.c. */
 void memory_touch(struct draw *d);

@@ -272,8 +272,23 @@ void machine_thaw(void)
 	}
 }
 
-void machine_restore(void)
+/* A block with a frame that failed stays offline. So does the kernel alone. */
+static bool back_online(int block)
 {
+	char path[96];
+	int err;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/memory/memory%d/state", block);
+	err = put(path, "online", 0);
+	if (!err || err == -EINVAL || err == -ENOENT || err == -EHWPOISON)
+		return true;
+	printf("FAIL online: memory block %d: %s\n", block, strerror(-err));
+	return false;
+}
+
+bool machine_restore(void)
+{
+	bool good = true;
 	char path[96];
 	int i;
 
@@ -282,11 +297,8 @@ void machine_restore(void)
 			 "/sys/devices/system/cpu/cpu%d/online", i);
 		put(path, "1", 0);
 	}
-	for (i = 1; i < 16; i++) {
-		snprintf(path, sizeof(path),
-			 "/sys/devices/system/memory/memory%d/state", i);
-		put(path, "online", 0);
-	}
+	for (i = 1; i < 16; i++)
+		good &= back_online(i);
 	put(MM "ksm/run", "2", 0);
 	put("/proc/sys/vm/nr_hugepages", "0", 0);
 	put("/proc/sys/vm/percpu_pagelist_high_fraction", "0", 0);
@@ -296,6 +308,7 @@ void machine_restore(void)
 		snprintf(path, sizeof(path), FUZZ_CGROUPS "%s", cgroups[i]);
 		rmdir(path);
 	}
+	return good;
 }
 
 const struct act machine_acts[] = {
