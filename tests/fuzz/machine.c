@@ -280,7 +280,7 @@ static bool back_online(int block)
 
 	snprintf(path, sizeof(path), "/sys/devices/system/memory/memory%d/state", block);
 	err = put(path, "online", 0);
-	if (!err || err == -EINVAL || err == -ENOENT || err == -EHWPOISON)
+	if (err == -ENOENT || err == -EHWPOISON || !strncmp(get(path), "online", 6))
 		return true;
 	printf("FAIL online: memory block %d: %s\n", block, strerror(-err));
 	return false;

@@ -212,8 +212,8 @@ static void idle_cpu_lets_go(const char *name, int cpu)
 		guest_run_on(cpu);
 		_exit(guest_join("idle") || fork() < 0);
 	}
-	if (waitpid(pid, &status, 0) != pid || status)
-		guest_die("%s: the process ended with %d", name, status);
+	guest_check(waitpid(pid, &status, 0) == pid && !status, "idle-cpu-ran",
+		    "%d", status);
 	guest_run_on(0);
 	guest_ungroup("idle");
 	for (i = 0; i < 100 && guest_stat("stats", "removed"); i++)
